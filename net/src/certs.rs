@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 
 /// Name of the member whose certificate is valid for clients only.
 pub const CLIENT: &str = "client";
-/// Name of the coordinator, whose certificate is also valid for browsers.
+/// Name of the coordinator. Browsers accept its certificate too, because it contains the names of the local machine.
 const COORDINATOR: &str = "coordinator";
 /// Members that always receive certificates.
 pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];

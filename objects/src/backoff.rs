@@ -27,7 +27,7 @@ impl Backoff {
         }
     }
 
-    /// Returns the number of the current attempt, from 1.
+    /// Returns the number of the current attempt, counted from 1.
     pub(crate) fn attempt(&self) -> u32 {
         self.attempt
     }

@@ -37,7 +37,7 @@ impl FromStr for Checksum {
     }
 }
 
-/// Length and checksum of a stored object, for recording in a manifest. A reader compares them with the bytes
+/// Length and checksum of a stored object, which callers record in a manifest. A reader compares them with the bytes
 /// that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stored {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Errors of object stores, grouped by what the caller can do.
+/// Error of an object store. The variants are grouped by what the caller can do.
 ///
 /// | the caller can | variants |
 /// |---|---|
@@ -160,7 +160,7 @@ impl ObjectError {
         matches!(self, ObjectError::Changed { .. })
     }
 
-    /// Converts an operating system error. A full disk has a separate variant.
+    /// Returns a function that converts an operating system error. A full disk has a separate variant.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ObjectError + '_ {
         move |source| {
             let path = path.to_path_buf();

@@ -13,10 +13,10 @@
 //! | stale read or list | [`Before::Stale`] |
 //! | ignored condition | [`Before::Unconditional`] |
 //!
-//! Transient errors are retried inside [`Objects`], as with S3. There are at most [`Options::max_attempts`]
-//! attempts, with waits that grow from [`Options::first_wait`]. The waits use tokio's clock and jitter from
-//! [`Options::random`]. With a paused clock and [`Random::seeded`], the behavior of this module depends only
-//! on the plan and the seed.
+//! [`Objects`] retries operations that fail with transient errors, as it does with S3. There are at most
+//! [`Options::max_attempts`] attempts, with waits that increase from [`Options::first_wait`]. The waits use tokio's
+//! clock and jitter from [`Options::random`]. With a paused clock and [`Random::seeded`], the behavior of this module
+//! depends only on the plan and the seed.
 //!
 //! # Examples
 //!
@@ -103,9 +103,9 @@ pub struct Call<'a> {
     pub operation: Operation,
     /// The key, or the prefix of a list operation.
     pub key: &'a str,
-    /// Number of bytes to write; 0 for other operations.
+    /// Number of bytes to write, or 0 for other operations.
     pub bytes: u64,
-    /// Number of the attempt, from 1.
+    /// Number of the attempt, counted from 1.
     pub attempt: u32,
 }
 

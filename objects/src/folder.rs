@@ -99,8 +99,8 @@ impl Folder {
         locked.map_err(ObjectError::io(&path))
     }
 
-    /// Converts an operating system error. A path that is a folder, or that lies below a file, counts as a
-    /// missing object.
+    /// Returns a function that converts an operating system error. If the path is a folder or is below a file, the
+    /// object counts as missing.
     fn failed<'a>(&'a self, key: &'a str) -> impl FnOnce(io::Error) -> ObjectError + 'a {
         move |error| match error.kind() {
             io::ErrorKind::NotFound
@@ -182,8 +182,8 @@ impl Folder {
     fn put_temporary(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
         let lock = self.lock(LockMode::Shared)?;
         self.rename(temporary, key)?;
-        // Release the lock before waiting for the disk. Otherwise, a continuous series of writers sharing the
-        // lock could keep an exclusive writer waiting indefinitely.
+        // The lock is released before this writer waits for the disk. Otherwise, writers that share the lock could keep an
+        // exclusive writer waiting indefinitely.
         drop(lock);
         self.sync_parents(key)
     }
@@ -212,7 +212,7 @@ impl Folder {
             });
         }
         self.rename(temporary, key)?;
-        // Keep the lock, because no other writer may build on a write that a crash could still undo.
+        // The lock is still held, because no other writer may rely on a write that a crash could undo.
         self.sync_parents(key)?;
         Ok(Version::of(bytes))
     }
@@ -288,8 +288,7 @@ impl Folder {
             if !path.is_dir() {
                 return Ok(0);
             }
-            // The rename deletes all objects at once. Their files are removed after the lock has been
-            // released.
+            // The rename deletes all objects at once. Their files are removed after the lock is released.
             fs::rename(&path, &removed).map_err(ObjectError::io(&path))?;
             self.prune(&path)?;
         }

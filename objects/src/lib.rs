@@ -7,8 +7,8 @@
 //! Each object has a *key*, which consists of names joined by `/`. Writes are atomic: a reader sees either
 //! the old bytes or the new bytes. [`Objects::put_if`] writes an object only if a condition holds, so that
 //! only one of several concurrent writers succeeds. Some servers that implement the S3 protocol ignore the
-//! condition; [`Objects::probe`] detects such servers. [`Objects::put_file`] returns the length and checksum of the object as a [`Stored`], for recording
-//! in a manifest.
+//! condition; [`Objects::probe`] detects such servers. [`Objects::put_file`] returns the length and checksum of
+//! the object as a [`Stored`], which callers record in a manifest.
 //!
 //! Transient failures are retried a bounded number of times. Other failures are returned as an
 //! [`ObjectError`], which names the cause and the remedy.

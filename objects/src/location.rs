@@ -1,4 +1,4 @@
-//! Locations of stores.
+//! Locations of object stores: the path of a folder, or `s3://bucket/prefix`.
 
 use crate::error::ObjectError;
 use crate::key::check_key;

@@ -27,7 +27,7 @@ pub enum Encryption {
     },
 }
 
-/// An error for a text that is not a kind of encryption.
+/// Error for text that does not name an encryption.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown encryption {0:?}: give AES256, aws:kms or aws:kms:KEY")]
 pub struct NotEncryption(String);
@@ -71,7 +71,7 @@ pub struct Options {
     pub encryption: Encryption,
     /// Storage class of objects, such as `STANDARD_IA`. `None` selects the bucket's default.
     pub storage_class: Option<String>,
-    /// Size of the parts in which files larger than this size are uploaded.
+    /// Size of the parts of an upload. A file that is larger than this size is uploaded in parts.
     pub part_bytes: usize,
     /// Maximum number of parts of a file that are uploaded concurrently.
     pub parallel_parts: usize,

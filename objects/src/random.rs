@@ -1,4 +1,4 @@
-//! Randomness for the jitter of retries and for names. No results depend on it.
+//! Random numbers for the jitter of retries and for names. The stored bytes do not depend on them.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};

@@ -10,7 +10,8 @@ use hatebeam_game::{
 use serde::Serialize;
 use thiserror::Error;
 
-/// Maximum number of keys in a film. A film uses about a hundred bytes of memory per key.
+/// Maximum number of keys in a film. The longest known game against HATETRIS has 9,309 pieces. A film uses about a
+/// hundred bytes of memory per key.
 pub const MAX_KEYS: usize = 1 << 18;
 
 /// A recorded game.

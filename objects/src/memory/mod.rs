@@ -83,7 +83,7 @@ impl Memory {
     fn apply_late(&self, delay: Duration, apply: impl FnOnce(&mut Contents) + Send + 'static) {
         let due = Instant::now() + delay;
         let mut state = self.state();
-        // Insert the write after those that are due at the same time.
+        // Insert the write after other writes that are due at the same time.
         let at = state.late.partition_point(|late| late.due <= due);
         let apply = Box::new(apply);
         state.late.insert(at, Late { due, apply });

@@ -10,11 +10,11 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use bytes::{Bytes, BytesMut};
 use std::ops::Range;
 
-/// Number of bytes after which a broken download has made enough progress to restore all of its attempts.
+/// Number of received bytes after which a download that breaks gets its full number of attempts again.
 const PROGRESS_BYTES: u64 = 1 << 20;
 
-/// Maximum memory to reserve in advance, based on the length that the server announces. More memory is
-/// allocated as data arrives.
+/// Maximum memory to reserve in advance for the length that the server announces. More memory is allocated when data
+/// arrives.
 const MAX_RESERVED: u64 = 64 << 20;
 
 /// Progress of a download.
