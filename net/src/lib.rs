@@ -73,7 +73,7 @@ pub struct Limits {
     pub connect_timeout: Duration,
     /// Time without data after which the client pings the server.
     pub ping_after: Duration,
-    /// Time within which the server must answer a ping; otherwise, the connection is lost.
+    /// Time within which the server must answer a ping. Otherwise, the connection counts as lost.
     pub ping_answer: Duration,
     /// Whether to connect at the first call instead of immediately, and to reconnect after a connection loss.
     /// The first call then reports connection errors: see [`explain`].

@@ -29,7 +29,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns two numbers of billed requests: that of writes and lists, and that of reads. Delete requests are
+    /// Returns two counts of billed requests: the count of writes and lists, and the count of reads. Delete requests are
     /// free.
     pub fn charged(&self) -> (u64, u64) {
         let billed = self.requests.saturating_sub(self.delete_requests);

@@ -24,7 +24,7 @@ pub enum EndgameError {
     /// The game does not have a piece with this number.
     #[error("there is no piece {piece}: the replay has pieces 1 to {pieces}")]
     NoPiece {
-        /// The requested number, from 1.
+        /// The requested number, counted from 1.
         piece: usize,
         /// Number of pieces in the game.
         pieces: usize,

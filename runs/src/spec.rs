@@ -153,7 +153,7 @@ pub enum SpecError {
     /// The replay does not have a piece with this number.
     #[error("the replay to start from has pieces 1 to {pieces}, but no piece {piece}")]
     NoPiece {
-        /// The requested number, from 1.
+        /// The requested number, counted from 1.
         piece: u32,
         /// Number of pieces in the replay.
         pieces: usize,

@@ -23,7 +23,7 @@ pub struct WeightsFile {
     pub evaluator: Option<EvaluatorKind>,
     /// The quiescence of the evaluator.
     pub quiescence: Option<Quiescence>,
-    /// Weights by name.
+    /// The value of each weight in the file, keyed by the weight's name.
     #[serde(default)]
     pub weights: toml::Table,
 }

@@ -43,7 +43,7 @@ pub trait Agent {
     fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action;
 }
 
-/// An agent that can be created by name.
+/// An agent that [`find_agent`] finds by its name.
 #[derive(Clone, Copy)]
 pub struct Registered {
     /// Name of the agent.

@@ -1,4 +1,4 @@
-//! Searches that can be created by name.
+//! The list of searches, in which [`find_search`] finds a search by its name.
 //!
 //! To add a search, write a file with its type and its implementation of [`Search`], and add an entry to [`SEARCHES`].
 
@@ -6,7 +6,7 @@ use super::{Bfs, Branching, Search, Widths};
 use hatebeam_tetris::nes::{Rows, Weights};
 use thiserror::Error;
 
-/// A search that can be created by name.
+/// A search that [`find_search`] finds by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisteredSearch {
     /// Name of the search.

@@ -1,4 +1,4 @@
-//! Perfect clears as text and JSON for people and scripts.
+//! Human-readable text and JSON for perfect clears.
 
 use super::{BestMove, MoveChance, PcError, PcGame, Step, TableHeader};
 use hatebeam_tetris::srs::{LowField, SrsKey, SrsPlacement, WIDTH};
@@ -22,7 +22,7 @@ struct MoveJson {
     lines: u32,
 }
 
-/// Returns the numbers of the cells of a placement: column + 10 · row.
+/// Returns the number of each cell of a placement, which is column + 10 · row.
 pub(crate) fn cell_numbers(placement: SrsPlacement) -> [usize; 4] {
     let cells = placement.cells();
     cells.map(|(x, y)| usize::from(y) * WIDTH + usize::from(x))
@@ -76,7 +76,7 @@ impl PcGame {
     }
 }
 
-/// Returns the keys of a move; repeated keys are counted.
+/// Returns the names of a move's keys. Repeated keys are written once with their count.
 fn keys(step: &Step) -> String {
     let mut names: Vec<String> = step.hold.then(|| "hold".to_owned()).into_iter().collect();
     for group in step.keys.chunk_by(|a: &SrsKey, b| a == b) {
