@@ -15,6 +15,7 @@ use crate::submissions::keep_adopting;
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_runs::{VersionedManifest, fetch_network, list_manifests};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
@@ -196,6 +197,9 @@ impl CoordinatorTask {
         tasks.spawn(env.guard(search_runs(Arc::clone(&parts), renewals)));
         let adopting = keep_adopting(Arc::clone(&parts), heartbeat.renewals());
         tasks.spawn(env.guard(async move { match adopting.await {} }));
+        let busy = heartbeat.busy();
+        let watched = Arc::clone(&parts);
+        tasks.spawn(env.guard(async move { match watch_open(&watched.queue, &busy).await {} }));
         let registry = Arc::clone(&parts.registry);
         tasks.spawn(env.guard(async move { match registry.watch_slow().await {} }));
         let costs = Arc::clone(&parts.costs);
@@ -230,7 +234,7 @@ impl CoordinatorTask {
 /// A suspended coordinator may have written the manifest once more after this coordinator had read it. The saved ledger
 /// then covers the usage in both.
 async fn close_ledger(parts: &Parts) {
-    let Some((run, mut ledger)) = parts.costs.current_ledger() else {
+    let Some((run, ledger)) = parts.costs.current_ledger() else {
         return;
     };
     let saving = async {
@@ -239,15 +243,25 @@ async fn close_ledger(parts: &Parts) {
         if !versioned.manifest.is_open() {
             return Ok(());
         }
-        ledger.cover(&versioned.manifest.ledger);
-        ledger.close();
-        versioned.manifest.ledger = ledger;
+        versioned.manifest.ledger.follow(ledger);
+        versioned.manifest.ledger.close();
         versioned.save().await
     };
     match tokio::time::timeout(CLOSE_LIMIT, saving).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(run, %error, "cannot save the ledger"),
         Err(_) => tracing::warn!(run, "cannot save the ledger: timed out"),
+    }
+}
+
+/// Tells the heartbeat of the lease whether a run is open.
+async fn watch_open(queue: &RunQueue, busy: &watch::Sender<bool>) -> Infallible {
+    let mut changes = queue.changes();
+    loop {
+        changes.mark_unchanged();
+        let is_open = queue.next().is_some();
+        busy.send_if_modified(|busy| std::mem::replace(busy, is_open) != is_open);
+        let _ = changes.changed().await;
     }
 }
 
@@ -300,11 +314,14 @@ async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> C
         };
         let searched = search_run(&parts, &run).await;
         parts.queue.end_current();
-        let Err(error) = searched else {
-            continue;
-        };
-        if !error.is_superseded() {
+        let is_superseded = matches!(&searched, Err(error) if error.is_superseded());
+        if let Err(error) = searched
+            && !is_superseded
+        {
             handle_failure(&parts, &run, error).await;
+        }
+        parts.costs.end();
+        if !is_superseded {
             continue;
         }
         superseded += 1;
@@ -336,7 +353,6 @@ async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
     let mut driver = RunDriver::new(Arc::clone(parts), versioned);
     let span = tracing::info_span!("run", run);
     let searched = driver.run().instrument(span).await;
-    parts.costs.end();
     parts.queue.note(run, String::new());
     searched
 }

@@ -46,6 +46,12 @@ pub enum CoordinatorError {
     /// The gRPC server failed.
     #[error("the gRPC server failed")]
     Server(#[source] tonic::transport::Error),
+    /// A server ended without an error, although the coordinator had not stopped it.
+    #[error("the {server} server ended unexpectedly: restart the coordinator")]
+    ServerEnded {
+        /// Name of the server.
+        server: &'static str,
+    },
     /// A task of the coordinator panicked, which is a bug.
     #[error("the coordinator's {task} task ended unexpectedly: {reason}")]
     Panicked {

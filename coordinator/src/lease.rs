@@ -1,8 +1,9 @@
 //! The lease on an object store: the object `coordinator.json`, which shows which coordinator is active.
 //!
-//! The coordinator that holds the lease renews it by rewriting the object every second. If the
-//! object exists when another coordinator starts, that coordinator watches it for a few seconds. If the object does not
-//! change, its holder is gone, and the new coordinator takes over the lease.
+//! The coordinator that holds the lease renews it by rewriting the object, every second while a run is open and every ten
+//! seconds otherwise. The object contains the interval. If the object exists when another coordinator starts, that
+//! coordinator watches it for somewhat longer than the interval. If the object does not change, its holder is gone, and
+//! the new coordinator takes over the lease.
 //!
 //! A coordinator that was suspended does not notice a takeover immediately, so two coordinators may believe that they
 //! hold the lease. In this case the conditional writes of the manifests decide which one continues, and the other
@@ -17,10 +18,13 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Interval between two renewals.
-pub(crate) const RENEWAL: Duration = Duration::from_secs(1);
-/// Time without a renewal after which the lease has expired.
-const EXPIRY: Duration = Duration::from_millis(3300);
+/// Interval between two renewals while a run is open, and before a failed renewal is repeated.
+const RENEWAL: Duration = Duration::from_secs(1);
+/// Interval between two renewals while no run is open. Each renewal is a billed write: one every second costs about 13
+/// dollars a month.
+const IDLE_RENEWAL: Duration = Duration::from_secs(10);
+/// Time after the interval until the lease expires.
+const GRACE: Duration = Duration::from_millis(2300);
 /// Time without a successful renewal after which the coordinator stops, since another one may have taken over the
 /// lease.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -40,6 +44,25 @@ struct Record {
     /// Whether the holder has released the lease, so that its successor need not wait.
     #[serde(default)]
     is_gone: bool,
+    /// Interval until the next renewal, in milliseconds. Older coordinators, which do not write it, renew every second.
+    #[serde(default = "default_renewal_ms")]
+    renewal_ms: u64,
+}
+
+fn default_renewal_ms() -> u64 {
+    millis(RENEWAL)
+}
+
+fn millis(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}
+
+/// Returns the time without a renewal after which the lease in this record has expired. An unreadable record may be that
+/// of an idle coordinator.
+fn expiry(record: Option<&Record>) -> Duration {
+    let longest = millis(IDLE_RENEWAL);
+    let renewal = record.map_or(longest, |record| record.renewal_ms.min(longest));
+    Duration::from_millis(renewal) + GRACE
 }
 
 /// Identity of a coordinator in the lease.
@@ -105,17 +128,19 @@ impl Lease {
                 beats: 0,
                 id: format!("{:016x}{:016x}", env.random(), env.random()),
                 is_gone: false,
+                renewal_ms: millis(RENEWAL),
             },
             version: None,
         };
         if let Some((found, version)) = lease.read().await? {
             let is_released = found.as_ref().is_some_and(|record| record.is_gone);
             if !is_released {
+                let expiry = expiry(found.as_ref());
                 tracing::info!(
-                    seconds = EXPIRY.as_secs_f64(),
+                    seconds = expiry.as_secs_f64(),
                     "found the lease of another coordinator: waiting to see whether it is renewed"
                 );
-                tokio::time::sleep(EXPIRY).await;
+                tokio::time::sleep(expiry).await;
             }
             if let Some((_, now)) = lease.read().await? {
                 if now != version {
@@ -126,7 +151,7 @@ impl Lease {
                 lease.version = Some(version);
             }
         }
-        lease.renew().await?;
+        lease.renew(RENEWAL).await?;
         Ok(lease)
     }
 
@@ -140,8 +165,9 @@ impl Lease {
         }
     }
 
-    /// Renews the lease.
-    pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
+    /// Renews the lease, and announces the next renewal after `interval`.
+    async fn renew(&mut self, interval: Duration) -> Result<(), LeaseError> {
+        self.record.renewal_ms = millis(interval);
         self.record.beats += 1;
         match self.write().await {
             Err(LeaseError::Superseded) => {
@@ -202,7 +228,7 @@ impl Lease {
     /// Marks the lease as released, so that the next coordinator need not wait.
     async fn release(mut self) {
         self.record.is_gone = true;
-        match self.renew().await {
+        match self.renew(RENEWAL).await {
             Ok(()) | Err(LeaseError::Superseded) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot release the lease: the next coordinator must wait until it expires");
@@ -214,18 +240,21 @@ impl Lease {
 /// The task that renews the lease.
 pub(crate) struct Heartbeat {
     stop: watch::Sender<bool>,
+    busy: watch::Sender<bool>,
     renewals: watch::Receiver<u64>,
     task: JoinHandle<Result<(), LeaseError>>,
 }
 
 impl Heartbeat {
-    /// Starts a task that renews the lease.
+    /// Starts a task that renews the lease, every second until [`Heartbeat::busy`] says that no run is open.
     pub(crate) fn start(env: &Env, lease: Lease) -> Heartbeat {
         let (stop, stopped) = watch::channel(false);
+        let (busy, is_busy) = watch::channel(true);
         let (count, renewals) = watch::channel(0);
-        let task = env.spawn(keep_renewing(env.clone(), lease, count, stopped));
+        let task = env.spawn(keep_renewing(env.clone(), lease, count, is_busy, stopped));
         Heartbeat {
             stop,
+            busy,
             renewals,
             task,
         }
@@ -234,6 +263,11 @@ impl Heartbeat {
     /// Returns a receiver for the number of renewals so far.
     pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
         self.renewals.clone()
+    }
+
+    /// Returns a sender for whether a run is open. Once one is, the lease is renewed immediately.
+    pub(crate) fn busy(&self) -> watch::Sender<bool> {
+        self.busy.clone()
     }
 
     /// Waits until the task ends with an error or a panic. This method is cancel safe. It must not be called again
@@ -259,9 +293,11 @@ async fn keep_renewing(
     env: Env,
     mut lease: Lease,
     count: watch::Sender<u64>,
+    mut busy: watch::Receiver<bool>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), LeaseError> {
     let mut renewed = env.now();
+    let mut pause = RENEWAL;
     loop {
         tokio::select! {
             biased;
@@ -269,18 +305,30 @@ async fn keep_renewing(
                 lease.release().await;
                 return Ok(());
             }
-            () = tokio::time::sleep(RENEWAL) => {}
+            () = begins(&mut busy), if pause > RENEWAL => {}
+            () = tokio::time::sleep(pause) => {}
         }
-        match lease.renew().await {
+        let is_busy = *busy.borrow();
+        let interval = if is_busy { RENEWAL } else { IDLE_RENEWAL };
+        match lease.renew(interval).await {
             Ok(()) => {
                 renewed = env.now();
+                pause = interval;
                 count.send_modify(|count| *count += 1);
             }
             Err(LeaseError::Object(error)) if renewed.elapsed() < PATIENCE => {
+                pause = RENEWAL;
                 tracing::warn!(%error, "cannot renew the lease");
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// Waits until a run is open.
+async fn begins(busy: &mut watch::Receiver<bool>) {
+    if busy.wait_for(|&is_busy| is_busy).await.is_err() {
+        std::future::pending().await
     }
 }
 
@@ -290,6 +338,9 @@ mod tests {
     use crate::tests::support::{Faults, direct, faulty};
     use hatebeam_objects::Memory;
     use std::sync::Arc;
+
+    /// Expiry of a lease that is renewed every second.
+    const EXPIRY: Duration = Duration::from_millis(3300);
 
     async fn acquire(objects: &Objects, name: &str) -> Result<Lease, LeaseError> {
         let holder = Holder {
@@ -307,14 +358,18 @@ mod tests {
             beats: 7,
             id: "00ff".to_owned(),
             is_gone: false,
+            renewal_ms: 10_000,
         };
-        let text =
-            r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7,"id":"00ff","is_gone":false}"#;
+        let text = concat!(
+            r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7,"id":"00ff","is_gone":false,"#,
+            r#""renewal_ms":10000}"#
+        );
         assert_eq!(serde_json::to_string(&record).unwrap(), text);
         // Records of older coordinators have fewer fields.
         let old = r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7}"#;
         let old: Record = serde_json::from_str(old).unwrap();
         assert_eq!((old.beats, old.id.as_str(), old.is_gone), (7, "", false));
+        assert_eq!(expiry(Some(&old)), EXPIRY);
     }
 
     #[tokio::test(start_paused = true)]
@@ -329,10 +384,13 @@ mod tests {
             lease.unwrap()
         };
         let mut first = acquire("a").await;
-        first.renew().await.unwrap();
+        first.renew(RENEWAL).await.unwrap();
         let mut second = acquire("b").await;
-        assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
-        second.renew().await.unwrap();
+        assert!(matches!(
+            first.renew(RENEWAL).await,
+            Err(LeaseError::Superseded)
+        ));
+        second.renew(RENEWAL).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -341,7 +399,7 @@ mod tests {
         acquire(&objects, "a").await.unwrap().release().await;
         let began = tokio::time::Instant::now();
         let mut next = acquire(&objects, "b").await.unwrap();
-        next.renew().await.unwrap();
+        next.renew(RENEWAL).await.unwrap();
         assert!(began.elapsed() < EXPIRY);
     }
 
@@ -367,8 +425,11 @@ mod tests {
         // The first lease is never renewed, as if its process were suspended.
         let mut first = acquire(&objects, "a").await.unwrap();
         let mut second = acquire(&objects, "b").await.unwrap();
-        assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
-        second.renew().await.unwrap();
+        assert!(matches!(
+            first.renew(RENEWAL).await,
+            Err(LeaseError::Superseded)
+        ));
+        second.renew(RENEWAL).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -377,7 +438,7 @@ mod tests {
         let first = acquire(&objects, "a").await.unwrap();
         let mut second = acquire(&objects, "b").await.unwrap();
         first.release().await;
-        second.renew().await.unwrap();
+        second.renew(RENEWAL).await.unwrap();
         let began = tokio::time::Instant::now();
         let _third = acquire(&objects, "c").await.unwrap();
         assert!(began.elapsed() >= EXPIRY);
@@ -389,11 +450,11 @@ mod tests {
         let plan = Arc::new(Faults::default());
         let mut lease = acquire(&faulty(&memory, plan.clone()), "a").await.unwrap();
         plan.lose_answers();
-        let lost = lease.renew().await;
+        let lost = lease.renew(RENEWAL).await;
         assert!(matches!(lost, Err(LeaseError::Object(_))), "{lost:?}");
         plan.end();
-        lease.renew().await.unwrap();
-        lease.renew().await.unwrap();
+        lease.renew(RENEWAL).await.unwrap();
+        lease.renew(RENEWAL).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -401,8 +462,11 @@ mod tests {
         let objects = direct(&Memory::new());
         let mut first = acquire(&objects, "host-1").await.unwrap();
         let mut second = acquire(&objects, "host-1").await.unwrap();
-        assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
-        second.renew().await.unwrap();
+        assert!(matches!(
+            first.renew(RENEWAL).await,
+            Err(LeaseError::Superseded)
+        ));
+        second.renew(RENEWAL).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -431,5 +495,73 @@ mod tests {
         let ended = heartbeat.ended().await.unwrap();
         assert!(ended.is_transient(), "{ended}");
         assert!(began.elapsed() >= PATIENCE);
+    }
+
+    /// Returns the number of renewals within this time.
+    async fn renewals_within(heartbeat: &Heartbeat, time: Duration) -> u64 {
+        let before = *heartbeat.renewals().borrow();
+        tokio::time::sleep(time).await;
+        *heartbeat.renewals().borrow() - before
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_lease_is_renewed_every_ten_seconds_and_at_once_when_a_run_begins() {
+        let objects = direct(&Memory::new());
+        let lease = acquire(&objects, "a").await.unwrap();
+        let heartbeat = Heartbeat::start(&Env::system(), lease);
+        let minute = Duration::from_millis(60_500);
+        assert_eq!(renewals_within(&heartbeat, minute).await, 60);
+        let busy = heartbeat.busy();
+        busy.send_replace(false);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(renewals_within(&heartbeat, minute).await, 6);
+        busy.send_replace(true);
+        let instant = Duration::from_millis(1);
+        assert_eq!(renewals_within(&heartbeat, instant).await, 1);
+        assert_eq!(renewals_within(&heartbeat, minute).await, 60);
+        heartbeat.release().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_lease_is_kept_and_taken_over_after_its_own_interval() {
+        let objects = direct(&Memory::new());
+        let mut silent = acquire(&objects, "a").await.unwrap();
+        silent.renew(IDLE_RENEWAL).await.unwrap();
+        let began = tokio::time::Instant::now();
+        let lease = acquire(&objects, "b").await.unwrap();
+        assert_eq!(began.elapsed(), IDLE_RENEWAL + GRACE);
+        let heartbeat = Heartbeat::start(&Env::system(), lease);
+        let busy = heartbeat.busy();
+        // A second coordinator is refused at any time before and after the interval changes.
+        for step in 0..40 {
+            busy.send_replace(step % 3 == 0);
+            tokio::time::sleep(Duration::from_millis(770)).await;
+            let refused = acquire(&objects, "c").await.err();
+            assert!(
+                matches!(refused, Some(LeaseError::Held { .. })),
+                "step {step}"
+            );
+        }
+        heartbeat.release().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failed_renewal_of_an_idle_lease_is_repeated_before_it_expires() {
+        let memory = Memory::new();
+        let plan = Arc::new(Faults::default());
+        let lease = acquire(&faulty(&memory, plan.clone()), "a").await.unwrap();
+        let heartbeat = Heartbeat::start(&Env::system(), lease);
+        heartbeat.busy().send_replace(false);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let second = async {
+            tokio::time::sleep(Duration::from_millis(8_500)).await;
+            plan.fail_all();
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            plan.end();
+        };
+        let objects = direct(&memory);
+        let (refused, ()) = tokio::join!(acquire(&objects, "b"), second);
+        assert!(matches!(refused, Err(LeaseError::Held { .. })));
+        heartbeat.release().await;
     }
 }

@@ -66,17 +66,20 @@ pub async fn coordinate(
     let (coordinator, task) = Coordinator::start(&env, core, &registry).await?;
     let service = Service(coordinator);
     // Dropping the set aborts the servers.
-    let mut servers: JoinSet<Result<(), tonic::transport::Error>> = JoinSet::new();
+    let mut servers: JoinSet<CoordinatorError> = JoinSet::new();
     if let Some(Dashboard { server, estimator }) = dashboard {
         let dashboard = server.serve(service.clone(), estimator);
         servers.spawn(env.guard(async move {
             dashboard.await;
-            Ok(())
+            CoordinatorError::ServerEnded {
+                server: "dashboard",
+            }
         }));
     }
     let server = net::server(tls.as_ref(), Role::Coordinator)?;
     let server = add_services(server, &service, tokens).await;
-    servers.spawn(env.guard(server.serve_with_incoming(incoming)));
+    let serving = server.serve_with_incoming(incoming);
+    servers.spawn(env.guard(async move { end_of_grpc(serving.await) }));
     tracing::info!(name, %address, store, "listening");
     ready(address);
     let mut failure = None;
@@ -91,16 +94,42 @@ pub async fn coordinate(
     failure.map_or(Ok(()), Err)
 }
 
-/// Waits until a server fails or panics. Waits forever if all servers end without an error.
-async fn server_failure(
-    servers: &mut JoinSet<Result<(), tonic::transport::Error>>,
-) -> CoordinatorError {
-    loop {
-        match servers.join_next().await {
-            Some(Ok(Err(error))) => return CoordinatorError::Server(error),
-            Some(Err(error)) => return CoordinatorError::panicked("server", &error),
-            Some(Ok(Ok(()))) => {}
-            None => std::future::pending().await,
-        }
+/// Returns the error for the gRPC server's end. The server ends only because of an error.
+fn end_of_grpc(ended: Result<(), tonic::transport::Error>) -> CoordinatorError {
+    match ended {
+        Ok(()) => CoordinatorError::ServerEnded { server: "gRPC" },
+        Err(error) => CoordinatorError::Server(error),
+    }
+}
+
+/// Waits until a server ends or panics. Waits forever if there are no servers.
+async fn server_failure(servers: &mut JoinSet<CoordinatorError>) -> CoordinatorError {
+    match servers.join_next().await {
+        Some(Ok(error)) => error,
+        Some(Err(error)) => CoordinatorError::panicked("server", &error),
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tonic::service::Routes;
+    use tonic::transport::Server;
+
+    #[tokio::test(start_paused = true)]
+    async fn server_that_ends_without_an_error_is_a_failure() {
+        // The server ends when its listener does.
+        let incoming = tokio_stream::empty::<std::io::Result<tokio::io::DuplexStream>>();
+        let server = Server::builder().add_routes(Routes::default());
+        let mut servers = JoinSet::new();
+        servers.spawn(async move { end_of_grpc(server.serve_with_incoming(incoming).await) });
+        let failure = tokio::time::timeout(Duration::from_secs(60), server_failure(&mut servers));
+        let error = failure.await.unwrap().to_string();
+        assert!(
+            error.starts_with("the gRPC server ended unexpectedly"),
+            "{error}"
+        );
     }
 }

@@ -150,6 +150,12 @@ impl UsageLedger {
         }
     }
 
+    /// Replaces this ledger with `later`, a ledger of the same run that another process may have advanced at the same time.
+    pub fn follow(&mut self, mut later: UsageLedger) {
+        later.cover(self);
+        *self = later;
+    }
+
     /// Stops the accounting until the next call of [`advance`](Self::advance): the time between is not charged.
     pub fn close(&mut self) {
         self.until_ms = None;

@@ -147,7 +147,8 @@ pub(crate) enum Failed {
     NotSaved(ManifestError),
 }
 
-/// Marks a run as failed in its manifest, with `error` as the reason, and delivers the run's end event.
+/// Marks a run as failed in its manifest, with `error` as the reason and the usage until now, and delivers the run's end
+/// event.
 pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) -> Failed {
     let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
     let mut versioned = match loaded {
@@ -167,6 +168,9 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
     let staged = parts.notifier.stage(&versioned.manifest, failed).await;
     versioned.manifest.state = RunState::Failed;
     versioned.manifest.note = reason;
+    if let Some(ledger) = parts.costs.ledger(name) {
+        versioned.manifest.ledger.follow(ledger);
+    }
     versioned.manifest.ledger.close();
     match versioned.save().await {
         Ok(()) => {

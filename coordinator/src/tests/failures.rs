@@ -115,6 +115,23 @@ async fn run_fails_if_its_only_worker_keeps_failing_and_can_be_resubmitted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failed_run_is_charged_until_it_fails() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", failing(FailureKind::Worker));
+    let began = tokio::time::Instant::now();
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Failed).await;
+    // A failing worker takes a second for each attempt.
+    let passed = began.elapsed().as_millis() as u64;
+    let charged = cluster.saved().await.ledger.milliseconds;
+    assert!(
+        passed > 5_000 && charged + 500 > passed,
+        "{charged} of {passed} ms"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn transient_failures_do_not_fail_the_run() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
