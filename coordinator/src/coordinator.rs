@@ -12,6 +12,7 @@ use crate::queue::RunQueue;
 use crate::read_back::GameReader;
 use crate::registry::WorkerRegistry;
 use crate::submissions::keep_adopting;
+use hatebeam_cost::UsageLedger;
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_runs::{VersionedManifest, fetch_network, list_manifests};
@@ -220,8 +221,11 @@ impl CoordinatorTask {
             () = idle => Ok(()),
         };
         tasks.shutdown().await;
-        if ended.is_ok() {
-            close_ledger(&parts).await;
+        // The ledger must be read before the workers leave, so that it charges them until now.
+        let usage = parts.costs.current_ledger();
+        parts.registry.close();
+        if let Some((run, ledger)) = usage.filter(|_| ended.is_ok()) {
+            close_ledger(&parts, &run, ledger).await;
         }
         parts.notifier.close(deletion).await;
         heartbeat.release().await;
@@ -233,12 +237,9 @@ impl CoordinatorTask {
 ///
 /// A suspended coordinator may have written the manifest once more after this coordinator had read it. The saved ledger
 /// then covers the usage in both.
-async fn close_ledger(parts: &Parts) {
-    let Some((run, ledger)) = parts.costs.current_ledger() else {
-        return;
-    };
+async fn close_ledger(parts: &Parts, run: &str, ledger: UsageLedger) {
     let saving = async {
-        let loaded = VersionedManifest::load(&parts.objects, &run, parts.conditional).await;
+        let loaded = VersionedManifest::load(&parts.objects, run, parts.conditional).await;
         let mut versioned = loaded?;
         if !versioned.manifest.is_open() {
             return Ok(());

@@ -29,6 +29,9 @@ const GRACE: Duration = Duration::from_millis(2300);
 /// lease.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Maximum time for releasing the lease. If the store does not respond, the next coordinator waits until it expires.
+const RELEASE_LIMIT: Duration = Duration::from_secs(5);
+
 /// The content of `coordinator.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
@@ -281,9 +284,15 @@ impl Heartbeat {
     }
 
     /// Stops the task, and releases the lease if it is still held.
-    pub(crate) async fn release(self) {
+    pub(crate) async fn release(mut self) {
         let _ = self.stop.send(true);
-        let _ = self.task.await;
+        let released = tokio::time::timeout(RELEASE_LIMIT, &mut self.task).await;
+        if released.is_err() {
+            self.task.abort();
+            tracing::warn!(
+                "cannot release the lease: timed out; the next coordinator must wait until it expires"
+            );
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Client updates of an open run: changed limits and stop requests.
 
-use hatebeam_runs::{Limits, Manifest};
+use hatebeam_runs::{EndReason, Limits, Manifest};
 
 /// A client's update of an open run. It takes effect once it is saved in the run's manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,9 @@ impl RunUpdate {
             stop_requested: Some(manifest.stop_requested),
         };
         if let Some(limits) = self.limits {
+            // A run whose search has ended at a limit is searched again if the new one allows it.
+            let allows_more = |end: &EndReason| limits.allow_more_than(&manifest.limits, *end);
+            manifest.end = manifest.end.filter(|end| !allows_more(end));
             manifest.limits = limits;
         }
         if let Some(stop_requested) = self.stop_requested {

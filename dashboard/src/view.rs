@@ -30,6 +30,8 @@ struct RunFields<'a> {
     max_dollars: Option<f64>,
     note: &'a str,
     stopped_by: &'a str,
+    /// Whether the search has ended and the best game is being read back.
+    reading_back: bool,
 }
 
 impl<'a> RunFields<'a> {
@@ -47,6 +49,7 @@ impl<'a> RunFields<'a> {
             max_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
             note: &run.note,
             stopped_by: &run.stopped_by,
+            reading_back: run.reading_back,
         }
     }
 }

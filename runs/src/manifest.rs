@@ -128,6 +128,12 @@ impl Manifest {
         self.state.is_open()
     }
 
+    /// Returns the reason why the search has ended if the run is still running: its best game is being read back.
+    pub fn reading_back(&self) -> Option<EndReason> {
+        let is_reading = self.state == RunState::Running && !self.stop_requested;
+        self.end.filter(|_| is_reading)
+    }
+
     /// Returns the key prefix of the run's objects.
     pub fn prefix(&self) -> String {
         format!("{RUNS}/{}", self.name)

@@ -17,8 +17,10 @@ const PAUSE: Duration = Duration::from_secs(2);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 impl RunDriver {
-    /// Ends the run, saves its manifest, and sends its end event.
+    /// Ends the run, saves its manifest, and sends its end event. Releases the workers first: they are not needed any more.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<(), DriverError> {
+        self.parts.registry.set_shards(&[], &[]);
+        self.parts.registry.release(&[]);
         match end {
             RunEnd::Over(end) => self.finish(end).await,
             RunEnd::Cancelled => self.cancel().await,
@@ -26,6 +28,7 @@ impl RunDriver {
     }
 
     async fn cancel(&mut self) -> Result<(), DriverError> {
+        self.manifest_mut().end = None;
         self.close(RunState::Cancelled, EventKind::Cancelled {})
             .await?;
         collect(&self.parts, self.manifest()).await;
@@ -38,6 +41,8 @@ impl RunDriver {
         if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
             self.send_budget_event(end, "one more depth would exceed the limit");
         }
+        // With the reason saved, the next coordinator reads the game back without workers.
+        self.save().await?;
         let result = self.read_back().await?;
         let finished = EventKind::Finished {
             end: end.name().to_owned(),
@@ -168,6 +173,7 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
     let staged = parts.notifier.stage(&versioned.manifest, failed).await;
     versioned.manifest.state = RunState::Failed;
     versioned.manifest.note = reason;
+    versioned.manifest.end = None;
     if let Some(ledger) = parts.costs.ledger(name) {
         versioned.manifest.ledger.follow(ledger);
     }

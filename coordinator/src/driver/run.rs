@@ -15,6 +15,9 @@ impl RunDriver {
         self.begin()?;
         loop {
             self.apply_pending().await?;
+            if let Some(end) = self.manifest().reading_back() {
+                return self.end(RunEnd::Over(end)).await;
+            }
             let before = self.spent();
             let ready = self.wait_for_workers().await;
             self.note_waiting(before);
@@ -33,9 +36,7 @@ impl RunDriver {
             self.manifest_mut().seconds = self.seconds;
             match ended {
                 Ok(EpochEnd::Run(end)) => {
-                    if end == RunEnd::Cancelled {
-                        workers.halt().await;
-                    }
+                    workers.halt().await;
                     return self.end(end).await;
                 }
                 Ok(EpochEnd::WorkersChanged) => {

@@ -21,6 +21,9 @@ use tokio::time::Instant;
 /// unreachable peers. Together they show which worker most others cannot reach.
 const PEER_REPORT_TIME: Duration = Duration::from_millis(500);
 
+/// Maximum time to wait until the workers have stopped searching.
+const HALT_LIMIT: Duration = Duration::from_secs(5);
+
 /// Pending uploads of one depth. Each task returns the tables of one worker.
 pub(super) type Uploads = JoinSet<Result<Vec<Table>, WorkerError>>;
 
@@ -127,10 +130,11 @@ impl EpochWorkers {
         self.ask_all(order, prepared).await
     }
 
-    /// Orders the workers to stop searching. Errors are ignored: a worker that misses the order stops when the next
-    /// epoch begins.
+    /// Orders the workers to stop searching and to free their memory. Errors are ignored: a worker that misses the order
+    /// stops when the next epoch begins.
     pub(super) async fn halt(&self) {
-        let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
+        let halting = self.ask_all(|_| OrderKind::Halt, Some);
+        let _ = tokio::time::timeout(HALT_LIMIT, halting).await;
     }
 
     /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without an estimate if the

@@ -57,6 +57,9 @@ impl WorkerRegistry {
     ) -> Result<u64, LinkError> {
         let now = self.env.now();
         let mut sessions = self.sessions();
+        if sessions.is_closed {
+            return Err(LinkError::transient("the coordinator is shutting down"));
+        }
         match sessions.workers.get(&hello.name) {
             Some(other) if self.is_alive(other) && !is_same_process(&other.hello, &hello) => {
                 return Err(name_taken(&other.hello, &hello));

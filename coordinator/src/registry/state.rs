@@ -101,6 +101,8 @@ pub(super) struct Sessions {
     pub(super) requests: RequestCounts,
     /// Recently lost workers, most recent first.
     pub(super) lost: VecDeque<(Instant, LostWorker)>,
+    /// Whether no more workers may join, because the coordinator shuts down.
+    pub(super) is_closed: bool,
 }
 
 impl Sessions {
@@ -291,5 +293,14 @@ impl WorkerRegistry {
             let _ = worker.outbound.try_send(ToWorker::Released);
             false
         });
+    }
+
+    /// Ends all sessions and refuses workers from now on. A coordinator that shuts down may wait for an object store that
+    /// does not respond, and its workers must not wait with it: they join the next coordinator.
+    pub(crate) fn close(&self) {
+        self.release(&[]);
+        let mut sessions = self.sessions();
+        sessions.is_closed = true;
+        sessions.workers.clear();
     }
 }

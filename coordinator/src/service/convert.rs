@@ -13,6 +13,7 @@ use std::time::Duration;
 pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
     let manifest = &run.manifest;
     let limit = manifest.end.filter(|end| end.is_limit());
+    let limit = limit.filter(|_| !manifest.is_open());
     v1::RunStatus {
         name: manifest.name.clone(),
         state: v1::State::from(manifest.state).into(),
@@ -35,6 +36,7 @@ pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
         max_seconds: manifest.limits.max_time.map_or(0, |max| max.as_secs()),
         stopped_by: limit.map_or("", EndReason::name).to_owned(),
         projection: run.projection.as_ref().map(projection),
+        reading_back: manifest.reading_back().is_some(),
     }
 }
 

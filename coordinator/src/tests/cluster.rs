@@ -216,7 +216,7 @@ impl Cluster {
             .ok_or_else(|| LinkError::transient("the worker has disconnected"))
     }
 
-    fn join(
+    pub(crate) fn join(
         &self,
         coordinator: &Coordinator,
         hello: Hello,

@@ -1,11 +1,12 @@
 //! Tests with coordinators that stop, panic, or lose the lease.
 
-use super::cluster::{Cluster, Reaction, Script, obedient};
+use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use super::support::{Faults, faulty};
 use crate::{CoordinatorError, LeaseError};
+use hatebeam_objects::faults::Operation;
 use hatebeam_proto::messages::OrderKind;
 use hatebeam_runs::{RunState, VersionedManifest};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -185,4 +186,54 @@ async fn undelivered_end_event_is_delivered_by_the_next_coordinator() {
     assert_eq!(second.hooks.names(), ["finished"]);
     second.stop().await.unwrap();
     assert!(cluster.objects().list("events").await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_coordinator_sends_its_workers_away_while_the_store_hangs() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    let coordinator = process.coordinator.clone();
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 1000).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    faults.delay(Duration::from_secs(3600));
+    let stopping = tokio::spawn(process.stop());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(coordinator.workers(), []);
+    let refused = cluster.join(&coordinator, hello("w1"), obedient()).err();
+    assert_eq!(refused.unwrap().reason, "the coordinator is shutting down");
+    let stopped = tokio::time::timeout(Duration::from_secs(30), stopping).await;
+    stopped.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn game_is_read_back_without_workers_also_by_the_next_coordinator() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let first = cluster.faulty_coordinator("a", &faults).await;
+    let halted = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&halted);
+    let script: Script = Box::new(move |order| {
+        *counted.lock().unwrap() += u32::from(matches!(order, OrderKind::Halt));
+        Reaction::Obey
+    });
+    let worker = cluster.try_worker(&first, hello("w0"), script).unwrap();
+    cluster.submit(&first, DEPTH).await;
+    // The tables of the game cannot be read.
+    faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
+    cluster
+        .wait(&first, |run| run.manifest.reading_back().is_some())
+        .await;
+    assert_eq!(*halted.lock().unwrap(), 1);
+    assert_eq!(first.coordinator.workers()[0].shards, 0);
+    // A worker that wants to leave need not wait.
+    worker.send(leaving()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(first.coordinator.workers(), []);
+    assert_eq!(cluster.saved().await.state, RunState::Running);
+    first.stop().await.unwrap();
+    let second = cluster.coordinator("b").await;
+    cluster.wait_for(&second, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
 }

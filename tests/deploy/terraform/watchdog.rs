@@ -302,6 +302,27 @@ fn run_without_progress_stops_until_the_list_of_runs_changes() {
 }
 
 #[test]
+fn workers_stop_while_a_game_is_read_back() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    watchdog.with(3, &["running"]);
+    let mut capacities = Vec::new();
+    for _ in 0..8 {
+        let effects = watchdog.with_answer(
+            r#"{"runs":[{"run":"r","state":"running","reading_back":true,"depth":9}],"workers":[]}"#,
+        );
+        assert!(!effects.power_off && effects.mail.is_none(), "{effects:?}");
+        capacities.push(effects.capacity);
+    }
+    assert_eq!(
+        capacities.last().unwrap().as_deref(),
+        Some("0"),
+        "{capacities:?}"
+    );
+}
+
+#[test]
 fn missing_workers_send_one_mail() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;

@@ -180,6 +180,7 @@ impl Executor {
     pub(crate) fn halt(&self) -> u64 {
         let mut current = lock(&self.state.current);
         current.generation += 1;
+        self.state.progress.epoch.store(0, Ordering::Relaxed);
         if let Some(epoch) = current.epoch.take() {
             epoch.end();
         }
