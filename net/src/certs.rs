@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use time::OffsetDateTime;
+use x509_parser::pem::parse_x509_pem;
 
 /// Name of the member whose certificate is valid for clients only.
 pub const CLIENT: &str = "client";
@@ -98,6 +99,20 @@ pub enum CertsError {
     /// The CA in the folder is unusable.
     #[error("the CA cannot be used: {0}")]
     BadCa(String),
+    /// The CA in the folder expires before the new certificates would.
+    #[error(
+        "the CA {} expires on {date}, before certificates that are valid for {days} days: give fewer --days, or make \
+         all files again in another folder",
+        path.display()
+    )]
+    CaExpires {
+        /// The CA's certificate.
+        path: PathBuf,
+        /// Date on which it expires.
+        date: time::Date,
+        /// Wanted validity of the certificates.
+        days: u32,
+    },
     /// An operation on a file or folder failed.
     #[error("{}: {reason}", path.display())]
     Io {
@@ -119,6 +134,7 @@ struct Authority {
     cert: String,
     params: CertificateParams,
     key: KeyPair,
+    not_after: OffsetDateTime,
 }
 
 /// A file that will be written.
@@ -147,6 +163,13 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
         let files = authority.files(options.dir);
         (authority, files)
     };
+    if authority.not_after < end(options.days, now) {
+        return Err(CertsError::CaExpires {
+            path: options.dir.join(CA),
+            date: authority.not_after.date(),
+            days: options.days,
+        });
+    }
     for member in &members {
         files.extend(authority.issue(options, member, now)?);
     }
@@ -209,6 +232,7 @@ impl Authority {
         let key = KeyPair::generate()?;
         Ok(Self {
             cert: params.self_signed(&key)?.pem(),
+            not_after: params.not_after,
             params,
             key,
         })
@@ -224,7 +248,9 @@ impl Authority {
         };
         let (cert, key) = (read(CA)?, read(CA_KEY)?);
         let bad = |error| CertsError::BadCa(format!("{}: {error}", dir.join(CA_KEY).display()));
+        let bad_cert = || CertsError::BadCa(format!("{} is damaged", dir.join(CA).display()));
         Ok(Self {
+            not_after: expiry(&cert).ok_or_else(bad_cert)?,
             cert,
             // Issuing a certificate requires only the CA's subject and key.
             params: ca_params(),
@@ -270,6 +296,13 @@ impl Authority {
             planned(files.cert, cert, false),
         ])
     }
+}
+
+/// Returns the time at which a certificate in PEM format expires, or `None` if it cannot be parsed.
+fn expiry(cert: &str) -> Option<OffsetDateTime> {
+    let (_, pem) = parse_x509_pem(cert.as_bytes()).ok()?;
+    let validity = pem.parse_x509().ok()?.validity().clone();
+    Some(validity.not_after.to_datetime())
 }
 
 fn planned(path: PathBuf, text: String, private: bool) -> Planned {
@@ -524,6 +557,32 @@ mod tests {
         tls.server(Role::Worker).unwrap();
         fs::remove_file(dir.path().join(TOKEN)).unwrap();
         assert_eq!(make(&renew, SystemTime::now()).unwrap().files.len(), 7);
+    }
+
+    #[test]
+    fn renewed_certificates_do_not_outlive_the_ca() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = SystemTime::now();
+        make(&options(dir.path()), made).unwrap();
+        let before = contents(dir.path());
+        let renewed_after = |days: u32, validity: u32| {
+            let renew = Options {
+                renew: true,
+                days: validity,
+                ..options(dir.path())
+            };
+            make(&renew, made + DAY * days)
+        };
+        let error = renewed_after(CA_DAYS - 30, 31).unwrap_err().to_string();
+        let date = end(CA_DAYS, made).date().to_string();
+        assert!(
+            error.contains(&format!("ca.pem expires on {date}, before")),
+            "{error}"
+        );
+        renewed_after(CA_DAYS + 1, 1).unwrap_err();
+        assert_eq!(contents(dir.path()), before);
+        // The time in a certificate has whole seconds.
+        renewed_after(CA_DAYS - 30, 29).unwrap();
     }
 
     #[test]

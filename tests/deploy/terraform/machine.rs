@@ -245,10 +245,19 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
     offer(&files, "2");
     assert!(machine.run("fetch-secrets").status.success());
     assert_eq!(inode("token"), before);
+    // A replacement that fails at its last step changes nothing either.
+    offer(&files, "4");
+    machine.stand_in("mv", "exit 1");
+    assert!(!machine.run("fetch-secrets").status.success());
+    for name in files {
+        let content = std::fs::read_to_string(place(name)).unwrap();
+        assert_eq!(content, format!("{name} 2"));
+    }
+    // The link and the folder that it names are left.
     let left = std::fs::read_dir(machine.path("run/hatebeam"))
         .unwrap()
         .count();
-    assert_eq!(left, 1, "incomplete files were not removed");
+    assert_eq!(left, 2, "incomplete files were not removed");
 }
 
 /// A worker's machine whose service has this state and this number of restarts.

@@ -251,3 +251,65 @@ impl StreamTask {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::prepare;
+    use hatebeam_proto::messages::{PeerResponse, ShardFloor};
+    use hatebeam_proto::{BoxStream, LinkError};
+    use hatebeam_search::{DEFAULT_SIGMAS, ShardLayout};
+
+    /// A peer that sends one floor and confirms that it has received no children.
+    struct FloorSender(ShardFloor);
+
+    #[tonic::async_trait]
+    impl PeerLink for FloorSender {
+        async fn prepare(&self, _: &Peer, _: Duration) -> Result<(), LinkError> {
+            Ok(())
+        }
+
+        async fn open(
+            &self,
+            _: &Peer,
+            _: mpsc::Receiver<PeerRequest>,
+        ) -> Result<BoxStream<Result<PeerResponse, LinkError>>, LinkError> {
+            let response = PeerResponse {
+                floors: vec![self.0],
+                received: Some(0),
+            };
+            Ok(Box::pin(tokio_stream::iter([Ok(response)])))
+        }
+    }
+
+    #[tokio::test]
+    async fn floors_are_accepted_from_the_owner_of_a_shard_only() {
+        let owners = [Owner::Here, Owner::Peer(0), Owner::Peer(1), Owner::Peer(0)];
+        let layout = ShardLayout::new(1000, owners.len());
+        for shard in 0..owners.len() + 1 {
+            let candidates = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
+            let floor = ShardFloor {
+                shard: shard as u32,
+                floor: 77,
+            };
+            let task = StreamTask {
+                link: Arc::new(FloorSender(floor)),
+                peer: prepare(1000, &["w0"]).members.remove(0),
+                owner: Owner::Peer(0),
+                owners: Arc::new(owners.to_vec()),
+                candidates: Arc::clone(&candidates),
+                sent: Arc::default(),
+            };
+            let (_queue, requests) = mpsc::channel(1);
+            let exchanged = task.exchange(requests).await;
+            let is_owner = owners.get(shard) == Some(&Owner::Peer(0));
+            let refusal = format!("it sent a floor of shard {shard}, which it does not own");
+            let expected = if is_owner { Ok(()) } else { Err(refusal) };
+            assert_eq!(exchanged, expected);
+            for other in 0..owners.len() {
+                let raised = if is_owner && other == shard { 77 } else { 0 };
+                assert_eq!(candidates.floor(other), raised, "shard {other}");
+            }
+        }
+    }
+}
