@@ -7,7 +7,7 @@ use hatebeam_metrics::{CertificateMetrics, Registry};
 use hatebeam_net::{Tls, Token, Tokens};
 use hatebeam_objects::{Encryption, Objects, Options};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Default address of the coordinator.
 pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
@@ -52,6 +52,11 @@ pub(super) struct S3Args {
     /// Storage class for tables, such as STANDARD_IA [default: the bucket's setting]
     #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
     s3_storage_class: Option<String>,
+    /// Time after which a request without an answer is repeated, at most six times. A worker uploads 64 MiB at once, so a
+    /// slow connection requires more time
+    #[arg(long, value_name = "SECONDS", env = "HATEBEAM_S3_TIMEOUT", default_value = "60",
+        value_parser = clap::value_parser!(u64).range(1..=3600))]
+    s3_timeout: u64,
 }
 
 impl S3Args {
@@ -67,6 +72,7 @@ impl S3Args {
             path_style: self.s3_path_style,
             encryption: self.s3_encryption.clone().unwrap_or_default(),
             storage_class: self.s3_storage_class.clone(),
+            timeout: Duration::from_secs(self.s3_timeout),
             ..Options::default()
         }
     }
@@ -164,4 +170,28 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
         .build()
         .context("cannot start threads")?
         .block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        s3: S3Args,
+    }
+
+    #[test]
+    fn s3_timeout_has_the_default_of_the_store_and_can_be_set() {
+        let timeout = |args: &[&str]| {
+            let args = ["x"].iter().chain(args);
+            Command::try_parse_from(args).map(|command| command.s3.options().timeout)
+        };
+        assert_eq!(timeout(&[]).unwrap(), Options::default().timeout);
+        let long = timeout(&["--s3-timeout", "600"]).unwrap();
+        assert_eq!(long, Duration::from_secs(600));
+        assert!(timeout(&["--s3-timeout", "0"]).is_err());
+    }
 }
