@@ -211,11 +211,7 @@ impl Coordinator {
     /// request.
     async fn resubmit(&self, existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
         let name = &existing.name;
-        if existing.is_open() && limits.differ_from(&existing.limits) {
-            return Err(RequestError::State(format!(
-                "run {name} is open with other limits: change them with `hatebeam limit {name}`"
-            )));
-        }
+        check_limits(existing, limits)?;
         if continues(existing, limits) {
             return self.reopen(name, limits).await;
         }
@@ -339,6 +335,10 @@ impl Coordinator {
         let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
         let mut versioned = loaded?;
         let manifest = &mut versioned.manifest;
+        if !continues(manifest, limits) {
+            // Another client has reopened it in the meantime.
+            return check_limits(manifest, limits);
+        }
         manifest.state = RunState::Queued;
         manifest.note = String::new();
         manifest.limits = limits;
@@ -364,6 +364,17 @@ fn shards(submission: &Submission) -> Result<u32, RequestError> {
             "{shards} shards are out of range: give 1 to {MAX_SHARDS}"
         ))),
     }
+}
+
+/// Checks that a run does not have other limits while it is open.
+fn check_limits(existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
+    if existing.is_open() && limits.differ_from(&existing.limits) {
+        let name = &existing.name;
+        return Err(RequestError::State(format!(
+            "run {name} is open with other limits: change them with `hatebeam limit {name}`"
+        )));
+    }
+    Ok(())
 }
 
 /// Whether a run must be reopened when it is submitted again with these limits: it was cancelled, it failed, or it

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of departed machines with separate entries. If there are more, their entries are merged by kind. This
 /// bounds the size of the run's manifest, which contains the ledger and is written at each depth.
 const MAX_DEPARTED: usize = 1000;
+/// Absence in milliseconds up to which a coordinator or a machine that returns counts as having been there. A process that
+/// crashes is restarted within this time; after a longer absence, its machine may have been off.
+const MAX_ABSENCE_MS: u64 = 600_000;
 /// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
 
@@ -62,8 +65,13 @@ impl MachineUsage {
             && self.machine == other.machine
     }
 
-    fn extend_to(&mut self, now_ms: u64) {
-        let since = self.until_ms.unwrap_or(now_ms);
+    /// Records that a process runs on the machine. If the machine was absent for long and the process is newer, the time
+    /// before the process started is not counted.
+    fn extend_to(&mut self, now_ms: u64, process: &ActiveProcess) {
+        let mut since = self.until_ms.unwrap_or(now_ms);
+        if now_ms.saturating_sub(since) > MAX_ABSENCE_MS {
+            since = process.started_ms.clamp(since, now_ms);
+        }
         let elapsed = now_ms.saturating_sub(since);
         self.milliseconds = self.milliseconds.saturating_add(elapsed);
         self.until_ms = Some(now_ms.max(since));
@@ -100,7 +108,7 @@ impl UsageLedger {
         self.until_ms = Some(now_ms.max(since));
         for process in present {
             match self.machines.iter_mut().find(|usage| usage.covers(process)) {
-                Some(usage) => usage.extend_to(now_ms),
+                Some(usage) => usage.extend_to(now_ms, process),
                 None => self.machines.push(MachineUsage {
                     name: process.name.clone(),
                     started_ms: process.started_ms,
@@ -114,10 +122,11 @@ impl UsageLedger {
     }
 
     /// Continues the ledger at this time. If the clock is behind that of the last update, the time in between is not waited
-    /// for: it would not be charged.
+    /// for: it would not be charged. If no coordinator was running for longer than ten minutes, ten minutes count.
     pub fn resume(&mut self, now_ms: u64) {
         let earlier = |until: Option<u64>| until.map(|until| until.min(now_ms));
-        self.until_ms = earlier(self.until_ms);
+        let oldest = now_ms.saturating_sub(MAX_ABSENCE_MS);
+        self.until_ms = earlier(self.until_ms).map(|until| until.max(oldest));
         for usage in &mut self.machines {
             usage.until_ms = earlier(usage.until_ms);
         }
@@ -343,6 +352,40 @@ mod tests {
             assert_eq!(ledger.milliseconds, 2 * HOUR);
             assert_eq!(ledger.machines[0].milliseconds, 2 * HOUR);
         }
+    }
+
+    #[test]
+    fn time_during_which_machines_were_off_is_not_charged() {
+        let on = |started_ms, id: &str| ActiveProcess {
+            started_ms,
+            machine: Machine {
+                id: id.to_owned(),
+                ..worker("a", 3.6).machine
+            },
+            ..worker(id, 3.6)
+        };
+        let mut ledger = UsageLedger::default();
+        let first = [on(0, "i-1"), on(0, "i-2")];
+        ledger.advance(0, &first, 0);
+        ledger.advance(HOUR, &first, 0);
+        // The coordinator crashes, and the next one starts two days later. The first machine was restarted half an hour
+        // before; the process on the second one has waited all the time.
+        let now = 49 * HOUR;
+        ledger.resume(now);
+        ledger.advance(now, &[on(now - HOUR / 2, "i-1"), on(0, "i-2")], 0);
+        assert_eq!(ledger.milliseconds, HOUR + MAX_ABSENCE_MS);
+        let times: Vec<u64> = ledger
+            .machines
+            .iter()
+            .map(|usage| usage.milliseconds)
+            .collect();
+        assert_eq!(times, [HOUR + HOUR / 2, now]);
+        // A crash of a few minutes is charged completely.
+        let later = now + 300_000;
+        ledger.resume(later);
+        ledger.advance(later, &[on(later, "i-1"), on(0, "i-2")], 0);
+        assert_eq!(ledger.milliseconds, HOUR + MAX_ABSENCE_MS + 300_000);
+        assert_eq!(ledger.machines[0].milliseconds, HOUR + HOUR / 2 + 300_000);
     }
 
     #[test]

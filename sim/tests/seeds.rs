@@ -37,7 +37,7 @@ fn invariants_hold_under_a_thousand_seeds() {
 
 /// Seeds beyond the first thousand that have shown faults, by fault. A change of the simulation or of the simulated code
 /// may change what happens in a seed, so unit tests also cover these faults.
-const REGRESSIONS: [(&str, &[u64]); 5] = [
+const REGRESSIONS: [(&str, &[u64]); 7] = [
     (
         "late delivery deleted the event of the next end",
         &[2323, 2568],
@@ -54,6 +54,14 @@ const REGRESSIONS: [(&str, &[u64]); 5] = [
     (
         "run that a stale list had left out was found by a submission and not searched",
         &[21939],
+    ),
+    (
+        "coordinator that shut down kept its workers from its successor",
+        &[37453],
+    ),
+    (
+        "second submission put a running run back into the queue",
+        &[62063],
     ),
 ];
 

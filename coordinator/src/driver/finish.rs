@@ -9,6 +9,7 @@ use hatebeam_runs::{
     EndReason, Fetched, GameResult, Garbage, Manifest, ManifestError, ReadError, RunState,
     VersionedManifest, collect_garbage,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 /// First pause before reading back is retried. Each further pause is twice as long, up to [`MAX_PAUSE`].
@@ -20,7 +21,6 @@ impl RunDriver {
     /// Ends the run, saves its manifest, and sends its end event. Releases the workers first: they are not needed any more.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<(), DriverError> {
         self.parts.registry.set_shards(&[], &[]);
-        self.parts.registry.release(&[]);
         match end {
             RunEnd::Over(end) => self.finish(end).await,
             RunEnd::Cancelled => self.cancel().await,
@@ -43,7 +43,12 @@ impl RunDriver {
         }
         // With the reason saved, the next coordinator reads the game back without workers.
         self.save().await?;
-        let result = self.read_back().await?;
+        let registry = Arc::clone(&self.parts.registry);
+        let result = tokio::select! {
+            biased;
+            result = self.read_back() => result?,
+            never = registry.keep_releasing() => match never {},
+        };
         let finished = EventKind::Finished {
             end: end.name().to_owned(),
             pieces: result.as_ref().map(|result| result.pieces),

@@ -1,13 +1,16 @@
 //! Sending an order to a worker, and waiting for its answer.
 
 use super::state::{Member, WorkerRegistry};
-use hatebeam_proto::messages::{AnswerKind, Failed, FailureKind, Order, OrderKind, ToWorker};
+use hatebeam_proto::messages::{
+    AnswerKind, Failed, FailureKind, Heartbeat, Order, OrderKind, ToWorker,
+};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Time without progress after which a worker that still sends heartbeats counts as failed. No table or upload
-/// takes this long.
-const STALL: Duration = Duration::from_secs(30 * 60);
+/// Time without progress after which a worker that still sends heartbeats counts as failed. Its machine is paid in the
+/// meantime. Tables are loaded and uploaded in several requests, and no other step without visible progress takes this
+/// long.
+const STALL: Duration = Duration::from_secs(10 * 60);
 
 /// The error returned when a worker does not carry out an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,9 +69,27 @@ impl WorkerError {
     }
 }
 
-/// Progress of a worker: its epoch, its depth, and the number of parents that it has expanded.
+/// Progress of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Progress(u64, u32, u64);
+struct Progress {
+    epoch: u64,
+    depth: u32,
+    /// Number of expanded parents.
+    expanded: u64,
+    /// Number of requests to the object store.
+    requests: u64,
+}
+
+impl Progress {
+    fn of(beat: &Heartbeat) -> Progress {
+        Progress {
+            epoch: beat.epoch,
+            depth: beat.depth,
+            expanded: beat.expanded,
+            requests: beat.store_writes.saturating_add(beat.store_reads),
+        }
+    }
+}
 
 impl WorkerRegistry {
     /// Sends an order to a worker and waits for the answer.
@@ -115,7 +136,7 @@ impl WorkerRegistry {
                 Err(_) => {}
             }
             let now = self.progress_of(member);
-            if before == now {
+            if before == now && !self.waits_for_others(member) {
                 let minutes = STALL.as_secs() / 60;
                 let reason = format!("made no progress in {minutes} minutes");
                 return Err(WorkerError::failed(&member.name, &reason));
@@ -126,7 +147,21 @@ impl WorkerRegistry {
 
     fn progress_of(&self, member: &Member) -> Option<Progress> {
         let sessions = self.sessions();
-        let beat = &sessions.workers.get(&member.name)?.heartbeat;
-        Some(Progress(beat.epoch, beat.depth, beat.expanded))
+        let worker = sessions.workers.get(&member.name)?;
+        Some(Progress::of(&worker.heartbeat))
+    }
+
+    /// Whether a worker has expanded its parents, and another worker of its epoch has not.
+    fn waits_for_others(&self, member: &Member) -> bool {
+        let sessions = self.sessions();
+        let Some(worker) = sessions.workers.get(&member.name) else {
+            return false;
+        };
+        let is_done = |beat: &Heartbeat| beat.expanded >= beat.parents;
+        let mut others = sessions.workers.values();
+        is_done(&worker.heartbeat)
+            && others.any(|other| {
+                other.heartbeat.epoch == worker.heartbeat.epoch && !is_done(&other.heartbeat)
+            })
     }
 }

@@ -6,6 +6,7 @@ use hatebeam_metrics::CoordinatorMetrics;
 use hatebeam_proto::messages::{AnswerKind, Heartbeat, Hello, ToWorker};
 use hatebeam_search::Fingerprint;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -293,6 +294,16 @@ impl WorkerRegistry {
             let _ = worker.outbound.try_send(ToWorker::Released);
             false
         });
+    }
+
+    /// Releases all leaving workers, also those that will want to leave.
+    pub(crate) async fn keep_releasing(&self) -> Infallible {
+        let mut changes = self.changes();
+        loop {
+            changes.mark_unchanged();
+            self.release(&[]);
+            let _ = changes.changed().await;
+        }
     }
 
     /// Ends all sessions and refuses workers from now on. A coordinator that shuts down may wait for an object store that

@@ -2,7 +2,7 @@ use super::*;
 use crate::tests::cluster::hello;
 use hatebeam_env::Env;
 use hatebeam_metrics::{CoordinatorMetrics, Registry};
-use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, Leaving, ToWorker};
+use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, Leaving, OrderKind, ToWorker};
 use hatebeam_proto::{LinkError, LinkErrorKind};
 use hatebeam_search::Fingerprint;
 use std::sync::Arc;
@@ -262,4 +262,69 @@ async fn worker_far_behind_the_median_is_slow() {
     assert_eq!(slow, [false, false, true]);
     let expansion = registry.expansion(1);
     assert_eq!((expansion.expanded, expansion.parents), (180, 300));
+}
+
+/// Sends heartbeats every second for this time: in each, `beat` follows from the number of seconds.
+async fn beat_for(minutes: u64, workers: &[(&Connection, &dyn Fn(u64) -> Heartbeat)]) {
+    for second in 0..minutes * 60 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for (worker, beat) in workers {
+            worker.beat(beat(second)).await;
+        }
+    }
+}
+
+fn expanding(expanded: u64) -> Heartbeat {
+    Heartbeat {
+        epoch: 1,
+        depth: 5,
+        expanded,
+        parents: 10_000,
+        ..Heartbeat::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_hangs_fails_and_workers_that_wait_for_it_do_not() {
+    let registry = registry();
+    let (hanging, waiting) = (
+        join(&registry, hello("hanging")).unwrap(),
+        join(&registry, hello("waiting")).unwrap(),
+    );
+    let ask = |member: Member| {
+        let registry = Arc::clone(&registry);
+        tokio::spawn(async move { registry.ask(&member, 1, OrderKind::Halt).await })
+    };
+    let asked: Vec<_> = registry.members().into_iter().map(ask).collect();
+    let done = |_| expanding(10_000);
+    beat_for(29, &[(&hanging, &expanding), (&waiting, &done)]).await;
+    assert!(asked.iter().all(|asked| !asked.is_finished()));
+    let stuck = |_| expanding(2_000);
+    beat_for(21, &[(&hanging, &stuck), (&waiting, &done)]).await;
+    assert!(asked[0].is_finished() && !asked[1].is_finished());
+    let error = asked
+        .into_iter()
+        .next()
+        .unwrap()
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(error.reason, "made no progress in 10 minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_to_the_object_store_are_progress() {
+    let registry = registry();
+    let worker = join(&registry, hello("w")).unwrap();
+    let member = registry.members().remove(0);
+    let asked = {
+        let registry = Arc::clone(&registry);
+        tokio::spawn(async move { registry.ask(&member, 1, OrderKind::Halt).await })
+    };
+    let uploading = |second| Heartbeat {
+        store_writes: second / 300,
+        ..expanding(10_000)
+    };
+    beat_for(60, &[(&worker, &uploading)]).await;
+    assert!(!asked.is_finished());
 }

@@ -106,6 +106,8 @@ pub(crate) struct Cluster {
     pub(crate) world: Arc<World>,
     pub(crate) run: String,
     pub(crate) min_workers: usize,
+    /// Fingerprint of the coordinators' search.
+    pub(crate) search: Fingerprint,
 }
 
 impl Cluster {
@@ -116,6 +118,7 @@ impl Cluster {
             run: world.spec.name(),
             world,
             min_workers: 1,
+            search: Fingerprint::current(),
         }
     }
 
@@ -131,7 +134,7 @@ impl Cluster {
             prices: ObjectStorePrices::default(),
             machine: Machine::default(),
             single: false,
-            search: Fingerprint::current(),
+            search: self.search.clone(),
             deadline: None,
             idle_stop: None,
             min_workers: self.min_workers,

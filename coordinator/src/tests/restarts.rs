@@ -4,8 +4,9 @@ use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use super::support::{Faults, faulty};
 use crate::{CoordinatorError, LeaseError};
 use hatebeam_objects::faults::Operation;
-use hatebeam_proto::messages::OrderKind;
+use hatebeam_proto::messages::{Hello, OrderKind};
 use hatebeam_runs::{RunState, VersionedManifest};
+use hatebeam_search::Fingerprint;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -235,5 +236,52 @@ async fn game_is_read_back_without_workers_also_by_the_next_coordinator() {
     first.stop().await.unwrap();
     let second = cluster.coordinator("b").await;
     cluster.wait_for(&second, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn upgraded_program_refuses_the_old_one_by_name_and_leaves_its_run_to_it() {
+    let mut cluster = Cluster::new();
+    let old = cluster.coordinator("old").await;
+    cluster.worker(&old, "w0", obedient());
+    cluster.submit(&old, DEPTH).await;
+    cluster.wait(&old, |run| run.depth() >= 2).await;
+    old.stop().await.unwrap();
+    let before = cluster.saved().await;
+
+    let (old_search, new_search) = (Fingerprint::current(), Fingerprint::from_text("2-new"));
+    let new_hello = |name| Hello {
+        search: new_search.to_string(),
+        ..hello(name)
+    };
+    cluster.search = new_search.clone();
+    let new = cluster.coordinator("new").await;
+    let refused = cluster.try_worker(&new, hello("w0"), obedient()).err();
+    let reason = refused.unwrap().reason;
+    assert!(
+        reason.contains(&format!("worker w0 has search fingerprint {old_search}"))
+            && reason.contains("the coordinator has 2-new"),
+        "{reason}"
+    );
+    cluster
+        .try_worker(&new, new_hello("w1"), obedient())
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let run = new.coordinator.run(&cluster.run).unwrap();
+    assert!(
+        run.note.contains("use the program that began the run"),
+        "{}",
+        run.note
+    );
+    assert_eq!(cluster.saved().await, before);
+    new.stop().await.unwrap();
+
+    cluster.search = old_search;
+    let old = cluster.coordinator("old").await;
+    cluster
+        .try_worker(&old, new_hello("w1"), obedient())
+        .unwrap_err();
+    cluster.worker(&old, "w0", obedient());
+    cluster.wait_for(&old, RunState::Finished).await;
     cluster.assert_finished(DEPTH).await;
 }

@@ -273,3 +273,24 @@ async fn garbage_of_a_cancelled_run_is_removed() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     objects.size(&key).await.unwrap_err();
 }
+
+#[tokio::test(start_paused = true)]
+async fn run_is_reopened_once_by_two_submissions_at_the_same_time() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    // Both submissions find the run finished.
+    faults.delay(Duration::from_millis(100));
+    let submit = |max_depth| process.coordinator.submit(cluster.submission(max_depth));
+    let (first, second) = tokio::join!(submit(6), submit(8));
+    first.unwrap();
+    let error = second.unwrap_err().to_string();
+    assert!(error.contains("is open with other limits"), "{error}");
+    faults.end();
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert_eq!(run.depth(), 6);
+    cluster.assert_digests(&run.manifest, 6);
+}
