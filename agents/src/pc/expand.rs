@@ -19,7 +19,7 @@ pub(super) enum Filter {
     /// The fields of a table, and a few others.
     Boards(Arc<BoardFilter>),
     /// Fields whose empty cells pieces can cover.
-    Tilings(Arc<Tilings>),
+    Tilings,
 }
 
 /// Maximum number of pieces left of a field whose tilings are searched. With more pieces, almost every field can be
@@ -31,7 +31,7 @@ impl Filter {
     fn contains(&self, field: &LowField) -> bool {
         match self {
             Filter::Boards(boards) => boards.contains(field),
-            Filter::Tilings(tilings) => field.pieces_left() > TILED || tilings.can_fill(field),
+            Filter::Tilings => field.pieces_left() > TILED || Tilings::shared().can_fill(field),
         }
     }
 }

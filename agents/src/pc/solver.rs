@@ -1,5 +1,6 @@
 //! A depth-first search for perfect clears that remembers failed positions.
 
+use super::tiling::{Stock, StockTilings};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
 use std::collections::HashSet;
@@ -46,9 +47,12 @@ pub enum PcError {
 pub struct Solver {
     placements: LowPlacements,
     failed: HashSet<u64, BuildHasherDefault<KeyHasher>>,
+    tilings: StockTilings,
     /// Reusable lists of children, one for each number of pieces left.
     children: Vec<Vec<Child>>,
     positions: u64,
+    /// Number of children that are followed from each position.
+    width: usize,
 }
 
 /// A placement that the search follows, and the resulting field.
@@ -67,14 +71,30 @@ struct Queue<'a> {
     hold: bool,
 }
 
+impl Queue<'_> {
+    /// Returns the remaining pieces.
+    fn stock(&self, oldest: Piece) -> Stock {
+        let oldest = Stock::default().with(oldest);
+        self.pieces
+            .iter()
+            .fold(oldest, |stock, &piece| stock.with(piece))
+    }
+}
+
+/// Numbers of children that are followed from each position, in one search after the other. Most queues have a perfect
+/// clear near the most compact fields.
+const WIDTHS: [usize; 2] = [4, usize::MAX];
+
 impl Solver {
     /// Creates a solver for a kick table and a drop mode.
     pub fn new(table: &KickTable, mode: DropMode) -> Solver {
         Solver {
             placements: LowPlacements::new(table, mode),
             failed: HashSet::default(),
+            tilings: StockTilings::default(),
             children: vec![Vec::new(); 11],
             positions: 0,
+            width: usize::MAX,
         }
     }
 
@@ -94,15 +114,21 @@ impl Solver {
             return Err(PcError::ShortQueue { given, needed });
         }
         self.failed.clear();
+        self.tilings.clear();
         self.positions = 0;
         let pieces = &queue[..queue.len().min(needed + usize::from(hold))];
         let mut solution = Vec::with_capacity(needed);
         let Some((&oldest, rest)) = pieces.split_first() else {
             return Ok(Some(solution));
         };
-        let found = field.is_clear()
-            || !field.is_split()
-                && self.search(field, oldest, Queue { pieces: rest, hold }, &mut solution);
+        let queue = Queue { pieces: rest, hold };
+        let mut found = field.is_clear();
+        let mut widths = WIDTHS.iter().filter(|_| !field.is_split());
+        while let (false, Some(&width)) = (found, widths.next()) {
+            self.width = width;
+            self.failed.clear();
+            found = self.search(field, oldest, queue, &mut solution);
+        }
         solution.reverse();
         Ok(found.then_some(solution))
     }
@@ -119,6 +145,8 @@ impl Solver {
         if self.solve(field, queue, hold)?.is_none() || field.is_clear() {
             return Ok(());
         }
+        // A search that does not follow all children remembers positions that are not hopeless.
+        self.failed.clear();
         let pieces = &queue[..queue.len().min(field.pieces_left() + usize::from(hold))];
         let rest = Queue {
             pieces: &pieces[1..],
@@ -140,8 +168,7 @@ impl Solver {
         if field.is_clear() {
             return (visit(placed), true);
         }
-        let key = state_key(field, oldest);
-        if self.failed.contains(&key) {
+        if self.is_hopeless(field, oldest, queue) {
             return (true, false);
         }
         let mut children = Vec::new();
@@ -171,7 +198,7 @@ impl Solver {
             }
         }
         if !any {
-            self.failed.insert(key);
+            self.failed.insert(state_key(field, oldest));
         }
         (true, any)
     }
@@ -190,8 +217,7 @@ impl Solver {
         queue: Queue<'_>,
         solution: &mut Solution,
     ) -> bool {
-        let key = state_key(field, oldest);
-        if self.failed.contains(&key) {
+        if self.is_hopeless(field, oldest, queue) {
             return false;
         }
         self.positions += 1;
@@ -205,7 +231,7 @@ impl Solver {
         }
         // Try fields with compact empty space first, because they are more often solvable.
         children.sort_by_cached_key(|child| child.field.open_sides());
-        let found = children.iter().find(|child| {
+        let found = children.iter().take(self.width).find(|child| {
             if child.field.is_clear() {
                 solution.clear();
                 return true;
@@ -223,7 +249,7 @@ impl Solver {
         if let Some(child) = found {
             solution.push(child.placement);
         } else {
-            self.failed.insert(key);
+            self.failed.insert(state_key(field, oldest));
         }
         let found = found.is_some();
         self.children[depth] = children;
@@ -241,6 +267,20 @@ impl Solver {
                 });
             }
         });
+    }
+
+    /// Returns whether the remaining pieces cannot clear a field, because they cannot cover its empty cells or because a
+    /// search has failed.
+    fn is_hopeless(&mut self, field: &LowField, oldest: Piece, queue: Queue<'_>) -> bool {
+        let key = state_key(field, oldest);
+        if self.failed.contains(&key) {
+            return true;
+        }
+        let can_fill = self.tilings.can_fill(field, queue.stock(oldest));
+        if !can_fill {
+            self.failed.insert(key);
+        }
+        !can_fill
     }
 }
 
@@ -262,6 +302,10 @@ impl Hasher for KeyHasher {
         for &byte in bytes {
             self.write_u64(u64::from(byte));
         }
+    }
+
+    fn write_u32(&mut self, key: u32) {
+        self.write_u64(u64::from(key));
     }
 
     fn write_u64(&mut self, key: u64) {

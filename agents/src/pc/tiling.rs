@@ -2,10 +2,14 @@
 //!
 //! A piece covers each of its rows in one run of cells, but rows that are cleared before the piece is placed can lie
 //! between its rows. The condition therefore lets a piece skip rows, if the skipped rows can be full before all rows of
-//! the piece. It ignores which pieces come, how they move, and what carries them.
+//! the piece. It ignores the order of the pieces, how they move, and what carries them.
 
+use super::solver::KeyHasher;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, MAX_LOW_ROWS, Orientation, WIDTH, cells};
+use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
+use std::sync::LazyLock;
 
 /// Number of rows, and of bits per column.
 const ROWS: usize = MAX_LOW_ROWS;
@@ -14,6 +18,8 @@ const HALF: usize = WIDTH / 2;
 /// Number of cells of one half.
 const HALF_CELLS: usize = HALF * ROWS;
 const FULL_HALF: u64 = (1 << HALF_CELLS) - 1;
+/// All cells of a field.
+const FULL: u64 = (1 << (2 * HALF_CELLS)) - 1;
 /// Number of orders in which four rows can become full.
 const ORDERS: usize = 24;
 /// Set of all orders of rows.
@@ -23,6 +29,7 @@ const ALL_ORDERS: u32 = (1 << ORDERS) - 1;
 #[derive(Clone, Copy, Debug)]
 struct Cover {
     mask: u64,
+    piece: Piece,
     /// Orders of the rows in which the skipped rows are full before the covered ones.
     orders: u32,
 }
@@ -36,8 +43,32 @@ pub(super) struct Tilings {
     closed: Box<[u32]>,
 }
 
+/// Numbers of pieces that are available, in four bits for each piece.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stock(u32);
+
+impl Stock {
+    /// Returns the stock with one piece more.
+    pub(super) fn with(self, piece: Piece) -> Stock {
+        Stock(self.0 + (1 << (4 * piece.index())))
+    }
+
+    /// Returns the stock without one piece, or `None` if there is no such piece.
+    pub(super) fn without(self, piece: Piece) -> Option<Stock> {
+        let count = self.0 >> (4 * piece.index()) & 15;
+        (count > 0).then(|| Stock(self.0 - (1 << (4 * piece.index()))))
+    }
+}
+
+static SHARED: LazyLock<Tilings> = LazyLock::new(Tilings::new);
+
 impl Tilings {
-    pub(super) fn new() -> Tilings {
+    /// Returns the tilings, which are computed at the first call.
+    pub(super) fn shared() -> &'static Tilings {
+        &SHARED
+    }
+
+    fn new() -> Tilings {
         let mut covers: [Vec<Cover>; ROWS] = Default::default();
         for cover in all_covers() {
             let row = cover.mask.trailing_zeros() as usize;
@@ -95,6 +126,60 @@ impl Tilings {
     }
 }
 
+/// Decides whether a stock of pieces can cover the empty cells of fields, and remembers second halves that failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StockTilings {
+    /// Cells of second halves with the stock, and orders of the rows.
+    failed: HashSet<(u64, u32), BuildHasherDefault<KeyHasher>>,
+}
+
+impl StockTilings {
+    /// Forgets the second halves.
+    pub(super) fn clear(&mut self) {
+        self.failed.clear();
+    }
+
+    /// Returns whether pieces of a stock can cover the empty cells of a field.
+    pub(super) fn can_fill(&mut self, field: &LowField, stock: Stock) -> bool {
+        self.can_fill_cells(field.column_bits(), stock)
+    }
+
+    fn can_fill_cells(&mut self, cells: u64, stock: Stock) -> bool {
+        let tilings = Tilings::shared();
+        tilings.can_fill_cells(cells) && self.search(tilings, cells | !FULL, ALL_ORDERS, stock)
+    }
+
+    fn search(&mut self, tilings: &Tilings, cells: u64, orders: u32, stock: Stock) -> bool {
+        let first = cells.trailing_ones() as usize;
+        if first == u64::BITS as usize {
+            return true;
+        }
+        let second = cells >> HALF_CELLS & FULL_HALF;
+        let is_second = first >= HALF_CELLS;
+        if is_second && tilings.closed[second as usize] & orders == 0 {
+            return false;
+        }
+        let key = (second | u64::from(stock.0) << HALF_CELLS, orders);
+        if is_second && self.failed.contains(&key) {
+            return false;
+        }
+        let shift = first / ROWS * ROWS;
+        let found = tilings.covers[first % ROWS].iter().any(|cover| {
+            let mask = cover.mask << shift;
+            let orders = orders & cover.orders;
+            cells & mask == 0
+                && orders != 0
+                && stock
+                    .without(cover.piece)
+                    .is_some_and(|stock| self.search(tilings, cells | mask, orders, stock))
+        });
+        if is_second && !found {
+            self.failed.insert(key);
+        }
+        found
+    }
+}
+
 /// Returns the covers of all pieces in all orientations, with all rows that they can skip.
 fn all_covers() -> Vec<Cover> {
     let mut covers = Vec::new();
@@ -112,6 +197,7 @@ fn all_covers() -> Vec<Cover> {
                 });
                 covers.push(Cover {
                     mask,
+                    piece,
                     orders: orders_of(&rows),
                 });
             }
@@ -163,26 +249,8 @@ mod tests {
     use hatebeam_tetris::Rng;
     use hatebeam_tetris::srs::{DropMode, KickTable, Kicks};
 
-    /// Returns whether covers can fill a whole field, for one order of the rows.
-    fn can_fill_slowly(cells: u64, order: usize, covers: &[Cover]) -> bool {
-        let first = cells.trailing_ones() as usize;
-        if first == WIDTH * ROWS {
-            return true;
-        }
-        let shift = first / ROWS * ROWS;
-        covers.iter().any(|cover| {
-            let mask = cover.mask << shift;
-            cover.orders >> order & 1 == 1
-                && mask >> (WIDTH * ROWS) == 0
-                && mask & cells == 0
-                && mask >> first & 1 == 1
-                && can_fill_slowly(cells | mask, order, covers)
-        })
-    }
-
     /// Removes random covers from a full field, and in half of all cases moves an empty cell.
     fn random_cells(left: usize, covers: &[Cover], rng: &mut Rng) -> u64 {
-        const FULL: u64 = (1 << (WIDTH * ROWS)) - 1;
         let mut empty = 0u64;
         while (empty.count_ones() as usize) < 4 * left {
             let mask = covers[rng.below(covers.len())].mask << (ROWS * rng.below(WIDTH));
@@ -204,13 +272,14 @@ mod tests {
 
     #[test]
     fn filled_fields_equal_those_of_slow_search() {
-        let tilings = Tilings::new();
+        let tilings = Tilings::shared();
         let covers = all_covers();
         let mut rng = Rng::new(7);
+        let any = Stock(0x0fff_ffff);
         let mut both = [0; 2];
         for _ in 0..1000 {
             let cells = random_cells(1 + rng.below(6), &covers, &mut rng);
-            let slow = (0..ORDERS).any(|order| can_fill_slowly(cells, order, &covers));
+            let slow = (0..ORDERS).any(|order| can_fill_slowly(cells, order, &covers, any));
             let fast = tilings.can_fill_cells(cells);
             assert_eq!(fast, slow, "{cells:x}");
             both[usize::from(fast)] += 1;
@@ -218,9 +287,47 @@ mod tests {
         assert!(both.iter().all(|&count| count > 40), "{both:?}");
     }
 
+    /// Returns whether pieces of a stock can fill a whole field, for one order of the rows.
+    fn can_fill_slowly(cells: u64, order: usize, covers: &[Cover], stock: Stock) -> bool {
+        let first = cells.trailing_ones() as usize;
+        if first == WIDTH * ROWS {
+            return true;
+        }
+        let shift = first / ROWS * ROWS;
+        covers.iter().any(|cover| {
+            let mask = cover.mask << shift;
+            cover.orders >> order & 1 == 1
+                && mask >> (WIDTH * ROWS) == 0
+                && mask & cells == 0
+                && mask >> first & 1 == 1
+                && stock
+                    .without(cover.piece)
+                    .is_some_and(|stock| can_fill_slowly(cells | mask, order, covers, stock))
+        })
+    }
+
+    #[test]
+    fn stocks_that_fill_fields_equal_those_of_slow_search() {
+        let covers = all_covers();
+        let mut tilings = StockTilings::default();
+        let mut rng = Rng::new(11);
+        let mut both = [0; 2];
+        for _ in 0..1000 {
+            let left = 1 + rng.below(4);
+            let cells = random_cells(left, &covers, &mut rng);
+            let pieces = (0..left + 1).map(|_| Piece::ALL[rng.below(7)]);
+            let stock = pieces.fold(Stock::default(), Stock::with);
+            let slow = (0..ORDERS).any(|order| can_fill_slowly(cells, order, &covers, stock));
+            let fast = tilings.can_fill_cells(cells, stock);
+            assert_eq!(fast, slow, "{cells:x} {stock:?}");
+            both[usize::from(fast)] += 1;
+        }
+        assert!(both.iter().all(|&count| count > 40), "{both:?}");
+    }
+
     #[test]
     fn every_field_of_a_perfect_clear_can_be_filled() {
-        let tilings = Tilings::new();
+        let tilings = Tilings::shared();
         let mut solver = Solver::new(&KickTable::built_in(Kicks::SrsPlus), DropMode::Soft);
         let mut rng = Rng::new(3);
         let mut fields = 0;

@@ -12,7 +12,6 @@ mod supply;
 use super::PcError;
 use super::expand::{Expander, Filter};
 use super::table::{BoardFilter, BoardTable};
-use super::tiling::Tilings;
 use future::{Futures, Position};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
@@ -35,7 +34,6 @@ const WIDTHS: [usize; 3] = [1 << 10, 1 << 13, usize::MAX];
 #[derive(Clone, Debug)]
 pub struct PcFinder {
     placements: LowPlacements,
-    tilings: Arc<Tilings>,
     table: Option<(Arc<BoardTable>, Arc<BoardFilter>)>,
 }
 
@@ -44,7 +42,6 @@ impl PcFinder {
     pub fn new(kicks: &KickTable, mode: DropMode) -> PcFinder {
         PcFinder {
             placements: LowPlacements::new(kicks, mode),
-            tilings: Arc::new(Tilings::new()),
             table: None,
         }
     }
@@ -62,7 +59,7 @@ impl PcFinder {
         let table = self.table.as_ref().filter(|table| table.0.contains(field));
         let filter = match table {
             Some(table) => Filter::Boards(Arc::clone(&table.1)),
-            None => Filter::Tilings(Arc::clone(&self.tilings)),
+            None => Filter::Tilings,
         };
         Expander::new(self.placements.clone(), filter)
     }

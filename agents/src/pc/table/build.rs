@@ -101,13 +101,13 @@ pub(super) fn layers(
     mut progress: impl FnMut(&str),
 ) -> Result<Vec<Vec<u64>>, LowFieldError> {
     let empty = LowField::empty(lines)?;
-    let tilings = Tilings::new();
+    let tilings = Tilings::shared();
     let pieces = empty.pieces_left();
     let mut layers = vec![vec![empty.key()]];
     // The cleared field has the key 0, and is left out until the end.
     for layer in 1..pieces {
         progress(&format!("boards with {layer} pieces"));
-        layers.push(expanded(&layers[layer - 1], placements, &tilings, threads));
+        layers.push(expanded(&layers[layer - 1], placements, tilings, threads));
     }
     let mut legal: Vec<KeySet> = (0..SHARDS).map(|_| KeySet::default()).collect();
     for layer in (0..pieces).rev() {
