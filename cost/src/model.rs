@@ -3,7 +3,7 @@
 
 use hatebeam_search::{
     DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, Node, Quiescence, REMOTE_BATCH, ShardLayout,
-    TABLE_WELLS,
+    TABLE_BUFFER_BYTES, TABLE_WELLS,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -94,7 +94,7 @@ pub struct ModelInputs {
     pub upload_bytes_per_second: f64,
     /// Writes per second that the object store accepts.
     pub puts_per_second: f64,
-    /// Memory in bytes for each well of the beam's width.
+    /// Memory in bytes for each well of the beam's width, without the buffers of the threads.
     pub memory_per_well: f64,
     /// Additional memory of the process, in bytes.
     pub memory_base: f64,
@@ -462,7 +462,10 @@ fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f
     // For each peer, a worker holds the batches that wait to be sent, and the batch that is being filled.
     let batches = (program.queued_batches + 1) * program.batch_children;
     let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
-    inputs.memory_per_well * wells + inputs.memory_base + (workers - 1.0) * peer
+    // Each thread collects children for each of the worker's tables.
+    let tables = wells / TABLE_WELLS as f64;
+    let buffers = machine.threads * tables * TABLE_BUFFER_BYTES as f64;
+    inputs.memory_per_well * wells + buffers + inputs.memory_base + (workers - 1.0) * peer
 }
 
 /// Children of a depth that one worker generates for another.

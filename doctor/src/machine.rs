@@ -59,7 +59,7 @@ pub(crate) fn memory() -> Check {
             "a run needs about 100 bytes per well of width",
         );
     };
-    let most = max_width(available);
+    let most = max_width(available, hatebeam_host::cores());
     let found = format!("{} available", bytes(available));
     let fits = || format!("{found}, enough for a width of {}", wells(most));
     match most {

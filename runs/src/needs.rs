@@ -1,22 +1,29 @@
 //! Estimates of the memory and disk space that a run needs.
 
 use crate::retention::Retention;
+use hatebeam_search::{TABLE_BUFFER_BYTES, TABLE_WELLS};
 
-/// Upper bound on the memory per well of width, in bytes.
+/// Upper bound on the memory per well of width, in bytes, without the buffers of the threads.
 const MEMORY_PER_WELL: u64 = 100;
 /// Upper bound on the memory that the process needs in addition to its wells, in bytes.
 const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per well in a table, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns an upper bound on the memory that a run with this width needs, in bytes.
-pub fn memory_needed(width: u64) -> u64 {
-    width * MEMORY_PER_WELL + MEMORY_OF_PROCESS
+/// Returns an upper bound on the memory per well of width, in bytes. Each thread has a buffer for each table, which takes
+/// 11 GB with 72 threads and a thousand million wells.
+fn bytes_per_well(threads: usize) -> u64 {
+    MEMORY_PER_WELL + (threads * TABLE_BUFFER_BYTES).div_ceil(TABLE_WELLS) as u64
 }
 
-/// Returns the greatest width with which a run fits in `memory` bytes.
-pub fn max_width(memory: u64) -> u64 {
-    memory.saturating_sub(MEMORY_OF_PROCESS) / MEMORY_PER_WELL
+/// Returns an upper bound on the memory that a run with this width needs on a machine with this many threads, in bytes.
+pub fn memory_needed(width: u64, threads: usize) -> u64 {
+    width * bytes_per_well(threads) + MEMORY_OF_PROCESS
+}
+
+/// Returns the greatest width with which a run fits in `memory` bytes of a machine with this many threads.
+pub fn max_width(memory: u64, threads: usize) -> u64 {
+    memory.saturating_sub(MEMORY_OF_PROCESS) / bytes_per_well(threads)
 }
 
 /// Returns the approximate disk space that a run with this number of depths needs, in bytes.
@@ -31,9 +38,23 @@ mod tests {
     #[test]
     fn max_width_fits_in_memory_and_greater_width_does_not() {
         let memory = 1 << 30;
-        let most = max_width(memory);
-        assert!(memory_needed(most) <= memory && memory_needed(most + 1) > memory);
-        assert_eq!(max_width(0), 0);
+        for threads in [1, 72] {
+            let most = max_width(memory, threads);
+            assert!(memory_needed(most, threads) <= memory);
+            assert!(memory_needed(most + 1, threads) > memory);
+        }
+        assert_eq!(max_width(0, 1), 0);
+    }
+
+    #[test]
+    fn threads_need_a_buffer_for_each_table() {
+        let width = 1_000_000_000;
+        let buffers = memory_needed(width, 72) - memory_needed(width, 0);
+        // 61,035 tables, 72 threads, 64 children of 40 bytes.
+        assert!(
+            (11_250_000_000..12_300_000_000).contains(&buffers),
+            "{buffers}"
+        );
     }
 
     #[test]

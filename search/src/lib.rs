@@ -30,6 +30,6 @@ pub use record::DepthRecord;
 pub use step::{
     Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGITS,
     DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, RecentCuts,
-    SHARD_WELLS, ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, estimated_floor,
-    retry_sigmas,
+    SHARD_WELLS, ShardLayout, SortBuffer, Step, StepStats, TABLE_BUFFER_BYTES, TABLE_WELLS, Ties,
+    estimated_floor, retry_sigmas,
 };

@@ -162,7 +162,8 @@ impl SearchArgs {
     /// Returns an error if a new run does not fit in memory or on the disk, unless --ignore-limits is given.
     fn check_limits(&self, spec: &RunSpec, state: &StateFolder) -> anyhow::Result<()> {
         let width = spec.width;
-        let memory = memory_needed(width);
+        let threads = self.threads.count();
+        let memory = memory_needed(width, threads);
         let depths = self
             .max_depth
             .map_or(DEPTHS, |max| max.saturating_sub(spec.start_depth()))
@@ -189,7 +190,7 @@ impl SearchArgs {
                  --ignore-limits",
                 bytes(memory),
                 bytes(available),
-                max_width(available)
+                max_width(available, threads)
             );
         }
         if disk(keep) > free {

@@ -101,12 +101,12 @@ fn share(shards: usize, indices: &[usize], workers: &[WorkerCapacity], quotas: &
 
 /// Returns the number of shards that fit into a worker's memory. If `memory_bytes` is 0, the memory is unknown, and the
 /// function returns the total number of shards.
-pub(crate) fn shards_in(memory_bytes: u64, layout: ShardLayout) -> usize {
+pub(crate) fn shards_in(memory_bytes: u64, threads: u32, layout: ShardLayout) -> usize {
     if memory_bytes == 0 {
         return layout.shards();
     }
     let wells = (layout.width() as u64).div_ceil(layout.shards() as u64);
-    usize::try_from(max_width(memory_bytes) / wells.max(1)).unwrap_or(usize::MAX)
+    usize::try_from(max_width(memory_bytes, threads as usize) / wells.max(1)).unwrap_or(usize::MAX)
 }
 
 /// Hashes a worker's name and a shard with FNV-1a, and mixes the bits.
@@ -153,10 +153,10 @@ mod tests {
     #[test]
     fn memory_limits_the_number_of_shards() {
         let layout = ShardLayout::new(100_000_000, 100);
-        assert_eq!(shards_in(0, layout), 100);
+        assert_eq!(shards_in(0, 1, layout), 100);
         // A well takes 100 bytes, and the process itself takes 200 MiB.
-        assert_eq!(shards_in((200 << 20) + 4_099_999_999, layout), 40);
-        assert_eq!(shards_in(1 << 20, layout), 0);
+        assert_eq!(shards_in((200 << 20) + 4_099_999_999, 0, layout), 40);
+        assert_eq!(shards_in(1 << 20, 1, layout), 0);
     }
 
     proptest! {

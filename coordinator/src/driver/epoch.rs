@@ -200,7 +200,7 @@ impl RunDriver {
         let capacity = |(member, weight): (&Member, u64)| WorkerCapacity {
             name: member.name.clone(),
             weight,
-            max_shards: shards_in(member.memory_bytes, layout),
+            max_shards: shards_in(member.memory_bytes, member.threads, layout),
         };
         let workers: Vec<WorkerCapacity> = members.iter().zip(weights).map(capacity).collect();
         let shards = self.manifest().shards as usize;

@@ -31,17 +31,22 @@ pub(super) enum Readiness {
 pub(crate) fn missing_memory(workers: &[Member], layout: ShardLayout) -> Option<String> {
     let fitting = workers
         .iter()
-        .map(|worker| shards_in(worker.memory_bytes, layout));
+        .map(|worker| shards_in(worker.memory_bytes, worker.threads, layout));
     if fitting.fold(0, usize::saturating_add) >= layout.shards() {
         return None;
     }
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let memory = workers.iter().map(|worker| worker.memory_bytes).sum();
+    // Each worker holds a part of the wells, for which only its own threads have buffers.
+    let threads = workers.iter().map(|worker| worker.threads).max();
     Some(format!(
         "a beam of {} wells in {} shards needs {:.1} GB of memory, and the {} connected workers have {:.1} GB",
         layout.width(),
         layout.shards(),
-        gigabytes(memory_needed(layout.width() as u64)),
+        gigabytes(memory_needed(
+            layout.width() as u64,
+            threads.unwrap_or(0) as usize
+        )),
         workers.len(),
         gigabytes(memory),
     ))

@@ -199,6 +199,17 @@ fn too_little_memory_is_detected() {
 }
 
 #[test]
+fn threads_need_memory_for_each_table() {
+    let with = |threads| MachineProfile {
+        threads,
+        ..machine()
+    };
+    let memory = |threads| depth(&inputs(), &with(threads), 1_000_000_000, 1).memory_bytes;
+    let buffers = memory(72.0) - memory(0.0);
+    assert!((11.2e9..11.3e9).contains(&buffers), "{buffers}");
+}
+
+#[test]
 fn extreme_inputs_give_finite_results() {
     for width in [1, 2, 1 << 30] {
         for workers in [1, 2, 63, 4096] {

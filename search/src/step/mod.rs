@@ -106,6 +106,8 @@ pub struct StepStats {
 const CHUNK: usize = 256;
 /// Number of children that a thread offers to a table at a time.
 const BATCH: usize = 64;
+/// Memory of the children that one thread collects for one table, in bytes.
+pub const TABLE_BUFFER_BYTES: usize = BATCH * size_of::<Candidate>();
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
 /// Number of tables up to which a thread reads the floors of all tables once per chunk of parents.
