@@ -1,8 +1,9 @@
-//! Tests of all shell scripts in the repository.
+//! Tests of all shell scripts in the repository, and of the files of others.
 
 use crate::support::{files_below, path, read, succeeds, tool};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 /// Returns the names of all shell scripts, including those that other scripts source.
 fn shell_scripts() -> BTreeSet<String> {
@@ -42,4 +43,23 @@ fn scripts_with_shebang_are_executable_and_strict() {
         let is_strict = text.lines().any(|line| line == "set -euo pipefail");
         assert_eq!(is_executable, is_strict, "{name}: set -euo pipefail");
     }
+}
+
+#[test]
+fn vendored_files_have_their_checksums() {
+    let folder = "dashboard/assets/vendor";
+    let sums = read(&format!("{folder}/SHA256SUMS"));
+    for name in files_below(folder, "") {
+        let (_, name) = name.rsplit_once('/').unwrap();
+        let is_listed = sums
+            .lines()
+            .any(|line| line.ends_with(&format!("  {name}")));
+        assert_eq!(is_listed, name.starts_with("uPlot"), "{name}");
+    }
+    let mut check = Command::new("sha256sum");
+    succeeds(
+        check
+            .args(["--check", "--strict", "SHA256SUMS"])
+            .current_dir(path(folder)),
+    );
 }
