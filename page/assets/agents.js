@@ -3,6 +3,7 @@
 import { announce, copy, h, oncePerFrame, setChildren, setText, show, toast } from "./dom.js";
 import { count, number } from "./figures.js";
 import { iconButton, setIcon } from "./icons.js";
+import { ManyPanel } from "./many.js";
 import { Remote, Stopped } from "./remote.js";
 import { cellsOf, draw, valueOf } from "./well.js";
 
@@ -135,6 +136,7 @@ class AgentsTab {
     this.speedText = h("output", { for: "moves" });
     this.button = iconButton("Play", "play", () => this.toggle(), "play");
     this.status = h("p", { className: "note", role: "status" });
+    this.many = new ManyPanel(this);
     this.players = [new Player(this, 0), new Player(this, 1)];
     this.draw = oncePerFrame(() => this.players.forEach((player) => player.paint()));
     this.build();
@@ -151,13 +153,14 @@ class AgentsTab {
         entry("game", "Game", this.game), entry("generator", "Pieces", this.generator), this.piecesEntry, entry("seed", "Seed", this.seed),
         h("span", { className: "row" }, this.button, iconButton("One move", "next", () => this.single()), iconButton("Start again", "first", () => this.restart())),
         entry("moves", "Speed", this.speed, this.speedText)),
-      this.status, this.match);
+      this.status, this.match, this.many.element);
   }
 
   changeGame() {
     const game = this.game.value;
     setChildren(this.generator, Object.entries(GENERATORS[game]).map(([value, text]) => h("option", { value }, text)));
     show(this.piecesEntry, game === "drop");
+    show(this.many.mostEntry, game === "drop");
     const [one, two] = game === "nes" ? ["bfs", "branching"] : ["bcts", "two-piece"];
     this.players[0].offer(this.agents, game, one);
     this.players[1].offer(this.agents, game, two);
@@ -176,11 +179,18 @@ class AgentsTab {
     if (this.remote.isBusy) this.remote.stop();
     this.playing = this.players.filter((player) => player.start !== null);
     this.match.classList.toggle("two", this.playing.length === 2);
-    const seed = Math.min(4294967295, Math.max(0, Math.trunc(Number(this.seed.value)) || 0));
-    await this.ask({
-      call: "watch", game: this.game.value, seed, generator: this.generator.value, pieces: this.pieces.value,
-      players: this.playing.map((player) => player.start),
-    });
+    await this.ask({ ...this.start, call: "watch" });
+  }
+
+  /** The game, its pieces and the agents. */
+  get start() {
+    return {
+      game: this.game.value,
+      seed: Math.min(4294967295, Math.max(0, Math.trunc(Number(this.seed.value)) || 0)),
+      generator: this.generator.value,
+      pieces: this.pieces.value,
+      players: this.players.map((player) => player.start).filter((start) => start !== null),
+    };
   }
 
   /** Sends a request and shows the boards of its answer. Returns whether it succeeded. */

@@ -29,8 +29,9 @@ export class BeamPanel {
     this.result = h("div", { className: "beam", hidden: true }, h("div", { className: "screen" }, this.canvas), this.facts);
     this.element = h("section", { className: "panel" },
       h("h2", {}, "Beam search"),
-      h("div", { className: "row" }, h("label", { for: "beam-width" }, "Width"), this.width,
-        h("label", { for: "beam-evaluator" }, "Evaluator"), this.evaluator),
+      h("div", { className: "bar" },
+        h("span", { className: "row" }, h("label", { for: "beam-width" }, "Width"), this.width),
+        h("span", { className: "row" }, h("label", { for: "beam-evaluator" }, "Evaluator"), this.evaluator)),
       h("div", { className: "buttons" }, this.button, this.take),
       this.status, this.result);
     addEventListener("theme", () => this.paint());

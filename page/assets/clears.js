@@ -22,6 +22,9 @@ class ClearsTab {
     this.section = section;
     this.engine = engine;
     this.remote = new Remote();
+    /** A second worker, which finds the best move. */
+    this.quick = new Remote();
+    this.found = "";
     /** Positions before the current one, for “Take back”. */
     this.history = [];
     this.pieces = 0;
@@ -129,7 +132,7 @@ class ClearsTab {
   async ask(request, waiting) {
     this.clear();
     const started = performance.now();
-    const tick = () => setText(this.status, `${waiting} … ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    const tick = () => setText(this.status, `${this.found}${waiting} … ${((performance.now() - started) / 1000).toFixed(1)} s`);
     const timer = setInterval(tick, 100);
     setText(this.compute, "Stop");
     try {
@@ -148,9 +151,17 @@ class ClearsTab {
     }
   }
 
+  /**
+   * Computes the chances of all moves. A second worker finds the best move meanwhile; its first answers come much earlier
+   * and improve.
+   */
   async run() {
     const bag = parse(this.bag.value);
-    const answer = await this.ask({ call: "pc-chance", ...this.position, seen: this.seen, ...(bag ? { left_in_bag: bag } : {}) }, "Computing");
+    const request = { ...this.position, seen: this.seen, ...(bag ? { left_in_bag: bag } : {}) };
+    this.found = "";
+    this.quick.call({ ...request, call: "pc-best" }, (best) => this.showBest(best)).then((best) => this.showBest(best)).catch(() => {});
+    const answer = await this.ask({ ...request, call: "pc-chance" }, "Computing");
+    if (this.quick.isBusy) this.quick.stop();
     if (answer === null) return;
     const { moves, best_adaptive: adaptive } = answer.value;
     const text = `${count(moves.length, "first move")} in ${answer.seconds.toFixed(2)} s. The best has the chance ${percent(adaptive)}.`;
@@ -158,6 +169,13 @@ class ClearsTab {
     announce(text);
     setChildren(this.list, moves.map((move) => this.item(move)));
     if (moves.length > 0) this.editor.mark(moves[0]);
+  }
+
+  /** Shows the best move that has been found so far. Its chance is a lower bound. */
+  showBest(best) {
+    if (best.piece === undefined || !this.remote.isBusy) return;
+    this.found = `The best move so far is ${best.piece} with a chance of at least ${percent(best.best_adaptive)}. `;
+    this.editor.mark(best);
   }
 
   item(move) {
@@ -229,6 +247,7 @@ class ClearsTab {
   async solve() {
     clearTimeout(this.timer);
     if (this.remote.isBusy) this.remote.stop();
+    this.found = "";
     const request = { call: "pc-solve", ...this.position, queue: this.seen, hold: true, held: this.hold.value !== "" };
     const answer = await this.ask(request, "Solving");
     if (answer === null) return;

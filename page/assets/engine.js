@@ -8,13 +8,18 @@ export class Engine {
     const response = await fetch(MODULE);
     if (!response.ok) throw new Error(`${MODULE.pathname}: ${response.status} ${response.statusText}`);
     // Some static servers do not send the media type that streaming needs.
-    const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), {});
-    return new Engine(instance.exports);
+    const engine = new Engine();
+    const preliminary = (at, length) => engine.onPreliminary(JSON.parse(engine.text(at, length)));
+    const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), { page: { preliminary } });
+    engine.exports = instance.exports;
+    return engine;
   }
 
-  constructor(exports) {
-    this.exports = exports;
+  constructor() {
+    this.exports = null;
     this.network = null;
+    /** Called with preliminary answers of a request that takes long. */
+    this.onPreliminary = () => {};
   }
 
   /** Answers a request. Throws an error with the reason if the request fails. */

@@ -14,20 +14,24 @@ export class Remote {
     return this.waiting.size > 0;
   }
 
-  /** Sends a request and returns a promise of its answer. */
-  call(request) {
+  /** Sends a request and returns a promise of its answer. Calls `onPreliminary` with each preliminary answer. */
+  call(request, onPreliminary = () => {}) {
     this.worker ??= this.start();
     this.number += 1;
     const id = this.number;
-    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, onPreliminary }));
     this.worker.postMessage({ id, request });
     return answer;
   }
 
   start() {
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    worker.onmessage = ({ data: { id, value, error } }) => {
-      const { resolve, reject } = this.waiting.get(id);
+    worker.onmessage = ({ data: { id, value, error, isPreliminary } }) => {
+      const { resolve, reject, onPreliminary } = this.waiting.get(id);
+      if (isPreliminary) {
+        onPreliminary(value);
+        return;
+      }
       this.waiting.delete(id);
       if (error === undefined) resolve(value);
       else reject(new Error(error));

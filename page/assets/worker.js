@@ -9,6 +9,7 @@ async function answer({ id, request }) {
   try {
     const engine = await loading;
     if (request.evaluator === "network") await engine.loadNetwork();
+    engine.onPreliminary = (value) => postMessage({ id, value, isPreliminary: true });
     postMessage({ id, value: engine.call(request) });
   } catch (error) {
     postMessage({ id, error: error.message });

@@ -20,7 +20,13 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-// SAFETY, for every function of this module: no other function of the program has its name.
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    /// Passes a preliminary answer to JavaScript, which copies it.
+    fn preliminary(at: *const u8, len: usize);
+}
+
+// SAFETY, for every exported function of this module: no other function of the program has its name.
 
 /// Sets the length of the request and returns its address.
 #[unsafe(no_mangle)]
@@ -40,7 +46,14 @@ extern "C" fn reserve(len: usize) -> *mut u8 {
 extern "C" fn answer() -> usize {
     MODULE.with_borrow_mut(|module| {
         module.answer = match str::from_utf8(&module.request) {
-            Ok(request) => module.session.answer(request).into_bytes(),
+            Ok(request) => {
+                let mut pass = |text: &str| {
+                    // SAFETY: JavaScript only reads these bytes, before it returns.
+                    unsafe { preliminary(text.as_ptr(), text.len()) }
+                };
+                let answer = module.session.answer_with(request, &mut pass);
+                answer.into_bytes()
+            }
             Err(error) => crate::session::failure(&error).into_bytes(),
         };
         module.answer.len()

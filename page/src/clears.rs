@@ -1,8 +1,8 @@
 //! Perfect clears.
 
 use crate::session::{Answer, Failure, json};
-use hatebeam_agents::json::{Finders, pc_chance};
-use hatebeam_agents::pc::{HoldSlot, PcGame};
+use hatebeam_agents::json::{Finders, best_answer, pc_chance, pc_position};
+use hatebeam_agents::pc::{HoldSlot, PcFinder, PcGame, best_move};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
     DropMode, KickTable, Kicks, LowField, LowPlacements, SrsPlacement, WIDTH, parse_field,
@@ -120,14 +120,43 @@ impl Solve {
     }
 }
 
+/// Names of a kick table and a drop mode.
+#[derive(Clone, Deserialize, PartialEq)]
+pub(crate) struct BestStart {
+    kicks: String,
+    drop: String,
+}
+
 /// The finders of the rules of movement that have been used.
 #[derive(Default)]
 pub(crate) struct Clears {
     finders: Finders,
+    /// The finder of the best moves that was used last.
+    best: Option<(BestStart, PcFinder)>,
 }
 
 impl Clears {
     pub(crate) fn chance(&mut self, line: &str) -> Answer {
         Ok(pc_chance(line, &mut self.finders, 1)?)
+    }
+
+    pub(crate) fn best(
+        &mut self,
+        line: &str,
+        start: &BestStart,
+        preliminary: &mut dyn FnMut(&str),
+    ) -> Answer {
+        if self.best.as_ref().is_none_or(|best| best.0 != *start) {
+            let kicks = KickTable::built_in(start.kicks.parse::<Kicks>()?);
+            let finder = PcFinder::new(&kicks, start.drop.parse()?);
+            self.best = Some((start.clone(), finder));
+        }
+        let (_, finder) = self.best.as_ref().expect("the finder has been made");
+        let best = best_move(&pc_position(line)?, finder, 1, |better| {
+            if let Ok(text) = best_answer(Some(better)) {
+                preliminary(&text);
+            }
+        })?;
+        Ok(best_answer(best.as_ref())?)
     }
 }

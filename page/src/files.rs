@@ -51,6 +51,7 @@ pub static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         file!("gestures.js", SCRIPT),
         file!("hatetris.js", SCRIPT),
         file!("icons.js", SCRIPT),
+        file!("many.js", SCRIPT),
         file!("opinions.js", SCRIPT),
         file!("page.js", SCRIPT),
         file!("reasons.js", SCRIPT),

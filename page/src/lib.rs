@@ -8,6 +8,7 @@ mod clears;
 mod files;
 mod hatetris;
 mod scores;
+mod series;
 mod session;
 mod watch;
 

@@ -1,9 +1,10 @@
 //! Requests and answers as JSON.
 
 use crate::beam::{Beam, BeamStart};
-use crate::clears::{self, Clears};
+use crate::clears::{self, BestStart, Clears};
 use crate::hatetris::{Append, Follow, LoadReplay, Place, Play, Press, Seek, StartGame};
 use crate::scores::{EvaluatorName, Scores};
+use crate::series::{Many, ManyStart};
 use crate::watch::{self, Watch, WatchStart};
 use hatebeam_search::Network;
 use serde::{Deserialize, Serialize};
@@ -46,12 +47,18 @@ enum Request {
     PcSolve(clears::Solve),
     /// Computes the chances of the first moves. The fields are those of `hatebeam pc chance --json`.
     PcChance,
+    /// Finds the best first move of the same position. Each better move that it finds is a preliminary answer.
+    PcBest(BestStart),
     /// Lists the agents and their weights.
     Agents,
     /// Starts a match of agents.
     Watch(WatchStart),
     /// Plays moves of the match.
     WatchMove { moves: u32 },
+    /// Prepares many games of agents.
+    Many(ManyStart),
+    /// Plays the next of these games.
+    ManyPlay { games: u32 },
 }
 
 /// Reason why a request fails.
@@ -85,6 +92,7 @@ pub struct Session {
     beam: Option<Beam>,
     clears: Clears,
     watch: Option<Watch>,
+    many: Option<Many>,
     network: Option<Arc<Network>>,
 }
 
@@ -96,7 +104,13 @@ impl Session {
 
     /// Answers a request, a JSON object with the field `call`. The answer is an object with the field `value` or `error`.
     pub fn answer(&mut self, request: &str) -> String {
-        match self.dispatch(request) {
+        self.answer_with(request, &mut |_| ())
+    }
+
+    /// Like [`Session::answer`], and calls `preliminary` with preliminary answers of a request that takes long. They are the
+    /// JSON of the values, without the object around them.
+    pub fn answer_with(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
+        match self.dispatch(request, preliminary) {
             Ok(value) => format!("{{\"value\":{value}}}"),
             Err(error) => failure(&error.0),
         }
@@ -113,7 +127,7 @@ impl Session {
         }
     }
 
-    fn dispatch(&mut self, line: &str) -> Answer {
+    fn dispatch(&mut self, line: &str, preliminary: &mut dyn FnMut(&str)) -> Answer {
         let network = self.network.as_deref();
         match serde_json::from_str(line)? {
             Request::Start(start) => {
@@ -150,6 +164,7 @@ impl Session {
             Request::PcPut(put) => put.answer(),
             Request::PcSolve(solve) => solve.answer(),
             Request::PcChance => self.clears.chance(line),
+            Request::PcBest(start) => self.clears.best(line, &start, preliminary),
             Request::Agents => json(&watch::agents()),
             Request::Watch(start) => {
                 let watch = self.watch.insert(Watch::new(&start)?);
@@ -159,6 +174,11 @@ impl Session {
                 let watch = self.watch.as_mut().ok_or("no match has been started")?;
                 watch.play(moves);
                 json(&watch.boards())
+            }
+            Request::Many(start) => self.many.insert(Many::new(&start)?).play(0),
+            Request::ManyPlay { games } => {
+                let many = self.many.as_mut().ok_or("no games have been prepared")?;
+                many.play(games)
             }
         }
     }

@@ -46,19 +46,19 @@ pub(crate) fn agents() -> Vec<AgentInfo> {
 #[derive(Deserialize)]
 pub(crate) struct WatchStart {
     /// `drop` or `nes`.
-    game: String,
-    seed: u32,
+    pub(crate) game: String,
+    pub(crate) seed: u32,
     /// `uniform` or `bag`; `article` or `cartridge`.
-    generator: String,
+    pub(crate) generator: String,
     /// `standard` or `small`, only for dropped pieces.
     #[serde(default)]
     pieces: Option<String>,
-    players: Vec<PlayerStart>,
+    pub(crate) players: Vec<PlayerStart>,
 }
 
 #[derive(Deserialize)]
-struct PlayerStart {
-    agent: String,
+pub(crate) struct PlayerStart {
+    pub(crate) agent: String,
     /// Weights in place of the published ones.
     #[serde(default)]
     weights: Vec<f64>,
@@ -134,7 +134,7 @@ impl Watch {
     }
 }
 
-fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
+pub(crate) fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
     let set = match start.pieces.as_deref() {
         None | Some("standard") => PieceSet::standard(),
         Some("small") => PieceSet::small(),
@@ -156,13 +156,15 @@ fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
 fn nes_pieces(start: &WatchStart) -> Result<Vec<Piece>, Failure> {
     match start.generator.as_str() {
         "article" => Ok(ArticleSets::new(start.seed).game()),
-        "cartridge" => {
-            let seed = u64::from(start.seed);
-            let mut rng = Rng::stream(seed, 0);
-            Ok(Cartridge::from_seed(seed).game(CARTRIDGE_PIECES, None, &mut rng))
-        }
+        "cartridge" => Ok(cartridge_pieces(start.seed)),
         other => Err(format!("unknown generator {other:?}").into()),
     }
+}
+
+/// Returns the pieces of the cartridge's generator for a seed.
+pub(crate) fn cartridge_pieces(seed: u32) -> Vec<Piece> {
+    let mut rng = Rng::stream(seed.into(), 0);
+    Cartridge::from_seed(seed.into()).game(CARTRIDGE_PIECES, None, &mut rng)
 }
 
 /// Returns a list of weights, or the published ones if the list is empty.
@@ -174,12 +176,12 @@ fn weights<'a>(given: &'a [f64], published: &'a [f64]) -> Result<&'a [f64], Fail
     }
 }
 
-fn drop_agent(player: &PlayerStart) -> Result<Box<dyn Agent>, Failure> {
+pub(crate) fn drop_agent(player: &PlayerStart) -> Result<Box<dyn Agent>, Failure> {
     let agent = find_agent(&player.agent)?;
     Ok(agent.with_weights(weights(&player.weights, agent.weights)?))
 }
 
-fn nes_search(player: &PlayerStart) -> Result<Box<dyn Search>, Failure> {
+pub(crate) fn nes_search(player: &PlayerStart) -> Result<Box<dyn Search>, Failure> {
     let search = find_search(&player.agent)?;
     let weights = weights(&player.weights, &WEIGHTS_BFS)?;
     let weights = weights

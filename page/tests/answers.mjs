@@ -10,6 +10,7 @@ const { Engine } = await import(pathToFileURL(join(folder, "engine.js")));
 globalThis.fetch = async (url) => new Response(readFileSync(url));
 const engine = await Engine.load();
 await engine.loadNetwork();
+engine.onPreliminary = (value) => console.log(`preliminary ${JSON.stringify(value)}`);
 const { exports } = engine;
 for (const line of readFileSync(0, "utf8").split("\n")) {
   const bytes = new TextEncoder().encode(line);

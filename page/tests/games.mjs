@@ -259,6 +259,8 @@ const steps = {
     await page.click("button", "Empty field");
     await page.fill("#queue", "IJLOSTZ");
     await page.click("button", "Compute chances");
+    // The first answer comes before all chances.
+    await status("The best move so far is");
     await page.click("button", "Stop");
     await status("Stopped.");
     await page.choose("#lines", "2");
@@ -328,6 +330,25 @@ const steps = {
     await page.click("button", "Play");
     await page.until("Number(document.querySelector('.board .facts').textContent.match(/Pieces([0-9]+)/)[1]) > 20");
     await page.click("button", "Pause");
+  },
+
+  async "means of many games equal the native ones"() {
+    await page.choose("#generator", "uniform");
+    await page.choose("#pieces", "standard");
+    await page.choose("#agent-1", "heuristic");
+    await page.choose("#games", "5");
+    await page.choose("#most", "300");
+    await page.click("button", "Play the games");
+    await page.shows("5 of 5 games. Player 2 is better in");
+    await native({ call: "many", game: "drop", seed: 3, generator: "uniform", most_pieces: 300, players: [{ agent: "bcts" }, { agent: "heuristic" }] });
+    const { players } = await native({ call: "many-play", games: 5 });
+    const figures = players.flatMap(({ games, mean, half_width: half, median, max }) => [games, mean, half, median, max]);
+    assert.deepEqual(await texts(".many td"), figures.map((value) => number(Math.round(value * 100) / 100)));
+    await page.choose("#games", "1000");
+    await page.click("button", "Play the games");
+    await page.shows("of 1,000 games");
+    await page.click("button", "Stop");
+    await page.until("[...document.querySelectorAll('.many button')].some((e) => e.textContent === 'Play the games')");
   },
 
   async "narrow and dark windows have no horizontal scroll bar"() {

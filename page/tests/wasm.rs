@@ -115,9 +115,16 @@ fn wasm_answers_like_native_code() {
     let answers = String::from_utf8(output.stdout).unwrap();
     let mut session = Session::new();
     assert_eq!(session.add_network(network.bytes), r#"{"value":true}"#);
-    assert_eq!(answers.lines().count(), requests.len());
-    for (request, answer) in requests.iter().zip(answers.lines()) {
-        assert_eq!(session.answer(request), answer, "{request}");
+    let mut answers = answers.lines();
+    let mut preliminary = 0;
+    for request in &requests {
+        let mut next = || answers.next().unwrap_or_default();
+        let expected = session.answer_with(request, &mut |text| {
+            preliminary += 1;
+            assert_eq!(format!("preliminary {text}"), next(), "{request}");
+        });
+        let answer = next();
+        assert_eq!(expected, answer, "{request}");
         let should_fail = request.contains("\"fails\": true");
         assert_eq!(
             answer.starts_with("{\"error\""),
@@ -125,4 +132,6 @@ fn wasm_answers_like_native_code() {
             "{request}: {answer:.200}"
         );
     }
+    assert_eq!(answers.next(), None);
+    assert!(preliminary > 0);
 }

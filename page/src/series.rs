@@ -1,0 +1,135 @@
+//! Many games of the same agents, with means and confidence intervals.
+
+use crate::session::{Answer, Failure, json};
+use crate::watch::{WatchStart, cartridge_pieces, drop_agent, drop_run, nes_search};
+use hatebeam_agents::drop::{Agent, DropRun};
+use hatebeam_agents::nes::{GameRules, Search, play};
+use hatebeam_agents::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::nes::{ArticleSets, MAXOUT};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+pub(crate) struct ManyStart {
+    #[serde(flatten)]
+    start: WatchStart,
+    /// Maximum number of pieces in a game of dropped pieces.
+    most_pieces: u64,
+}
+
+/// Means of the games so far.
+#[derive(Serialize)]
+struct Summary {
+    players: Vec<SeriesSummary>,
+    /// Comparison of the other players with the first one, game by game.
+    compared: Vec<PairSummary>,
+}
+
+/// The agents and the source of their pieces.
+enum Games {
+    Drop {
+        run: DropRun,
+        agents: Vec<Box<dyn Agent>>,
+    },
+    Nes {
+        sets: NesSets,
+        searches: Vec<Box<dyn Search>>,
+    },
+}
+
+enum NesSets {
+    Article(Box<ArticleSets>),
+    Cartridge { seed: u32 },
+}
+
+/// Games of one or several agents on the same pieces.
+pub(crate) struct Many {
+    games: Games,
+    contest: Contest,
+}
+
+impl Many {
+    pub(crate) fn new(many: &ManyStart) -> Result<Many, Failure> {
+        let start = &many.start;
+        let players = &start.players;
+        let (games, unit, goal) = match start.game.as_str() {
+            "drop" => {
+                let agents: Result<_, Failure> = players.iter().map(drop_agent).collect();
+                let run = DropRun {
+                    most_pieces: many.most_pieces,
+                    ..drop_run(start)?
+                };
+                let agents = agents?;
+                (Games::Drop { run, agents }, "lines", None)
+            }
+            "nes" => {
+                let searches: Result<_, Failure> = players.iter().map(nes_search).collect();
+                let sets = match start.generator.as_str() {
+                    "article" => NesSets::Article(Box::new(ArticleSets::new(start.seed))),
+                    "cartridge" => NesSets::Cartridge { seed: start.seed },
+                    other => return Err(format!("unknown generator {other:?}").into()),
+                };
+                let searches = searches?;
+                let goal = Some(("maxout", u64::from(MAXOUT)));
+                (Games::Nes { sets, searches }, "points", goal)
+            }
+            other => return Err(format!("unknown game {other:?}").into()),
+        };
+        let series = |player: &crate::watch::PlayerStart| Series {
+            name: player.agent.clone(),
+            games: Vec::new(),
+            seconds: 0.0,
+        };
+        Ok(Many {
+            games,
+            contest: Contest {
+                series: players.iter().map(series).collect(),
+                unit,
+                goal,
+            },
+        })
+    }
+
+    /// Plays the next games and returns the means of all games so far.
+    pub(crate) fn play(&mut self, games: u32) -> Answer {
+        for _ in 0..games {
+            let number = self.contest.series.first().map_or(0, |one| one.games.len());
+            let records = self.games.play(number as u32);
+            for (series, record) in self.contest.series.iter_mut().zip(records) {
+                series.games.push(record);
+            }
+        }
+        json(&Summary {
+            players: self.contest.summaries(),
+            compared: self.contest.pairs(),
+        })
+    }
+}
+
+impl Games {
+    /// Plays the game with this number, which is one more than that of the game before.
+    fn play(&mut self, number: u32) -> Vec<GameRecord> {
+        match self {
+            Games::Drop { run, agents } => agents
+                .iter_mut()
+                .map(|agent| run.play(agent.as_mut(), number.into()).into())
+                .collect(),
+            Games::Nes { sets, searches } => {
+                let pieces = sets.game(number);
+                searches
+                    .iter_mut()
+                    .map(|search| play(search.as_mut(), &pieces, &GameRules::ARTICLE).into())
+                    .collect()
+            }
+        }
+    }
+}
+
+impl NesSets {
+    fn game(&mut self, number: u32) -> Vec<Piece> {
+        match self {
+            NesSets::Article(sets) => sets.game(),
+            NesSets::Cartridge { seed } => cartridge_pieces(seed.wrapping_add(number)),
+        }
+    }
+}
