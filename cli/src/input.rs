@@ -1,5 +1,6 @@
-//! Command input: replays from arguments, files and standard input, and lines from standard input. The size of all input
-//! is limited, and every error names the source of the input.
+//! Command input: replays from arguments, files and standard input, and lines from standard input. A replay from a file
+//! or standard input has a maximum size, and so has each line. An error names the source of the replay or the number of
+//! the line.
 
 use crate::args::ReplayInput;
 use crate::output::{self, CANNOT_WRITE, Failure};
@@ -11,15 +12,15 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
-/// Maximum length of a replay in bytes. The record game, with 9,309 pieces, has about 150 kB in its longest encoding. The
-/// limit also bounds memory: a played replay can use a few hundred times its length, because one Base65536 character can
-/// encode 16 keys, and one piece takes 64 bytes.
+/// Maximum length of a replay in bytes. The record game, with 9,309 pieces, takes about 150 kB in its longest encoding.
+/// The limit also bounds memory: a played replay can use a few hundred times its length, because one Base65536
+/// character can encode 16 keys, and one piece takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
 
 /// Maximum length in bytes of a line with one well. The largest well has 80 hex digits, including the rows above the
 /// bar.
 pub(crate) const MAX_WELL_BYTES: u64 = 1024;
-/// Maximum length in bytes of a line with a JSON object. The largest field has 56 rows of 16 cells.
+/// Maximum length in bytes of a line with a JSON object. The largest playing field has 56 rows of 16 cells.
 const MAX_OBJECT_BYTES: u64 = 64 << 10;
 
 /// Origin of a replay.
@@ -71,7 +72,9 @@ impl<'a> Source<'a> {
             (Some(path), _) if path.as_os_str() != "-" => Ok(Source::File(path)),
             (None, Some(text)) if text != "-" => Ok(Source::Argument(text)),
             (None, None) => {
-                refuse_terminal("replay: pass it as an argument, name its file with --file")?;
+                refuse_terminal(
+                    "replay: pass it as an argument, name its file with --file, or pipe it to standard input",
+                )?;
                 Ok(Source::Stdin)
             }
             _ => Ok(Source::Stdin),
@@ -95,7 +98,7 @@ impl<'a> Source<'a> {
         let limit = MAX_REPLAY_BYTES >> 20;
         ensure!(
             bytes.len() as u64 <= MAX_REPLAY_BYTES,
-            "{self} has more than {limit} MiB: a replay can have at most {limit} MiB"
+            "{self} is larger than {limit} MiB: a replay can have at most {limit} MiB"
         );
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -118,7 +121,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
     let (size, limit) = (metadata.len().div_ceil(1 << 20), MAX_REPLAY_BYTES >> 20);
     ensure!(
         metadata.len() <= MAX_REPLAY_BYTES,
-        "{name} has {size} MiB: a replay can have at most {limit} MiB"
+        "{name} is {size} MiB: a replay can have at most {limit} MiB"
     );
     Ok(file)
 }
@@ -128,12 +131,10 @@ fn not_utf8(bytes: &[u8], at: usize) -> String {
     format!("byte {} ({:#04x}) is not valid UTF-8", at + 1, bytes[at])
 }
 
-/// Returns an error if standard input is a terminal. Otherwise the command would silently wait for input.
+/// Returns an error if standard input is a terminal. Without this check, the command would silently wait for input.
 pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() {
-        return Err(Failure::Usage(format!(
-            "missing {missing}, or pipe it to standard input (see --help)"
-        )));
+        return Err(Failure::Usage(format!("missing {missing} (see --help)")));
     }
     Ok(())
 }
@@ -157,7 +158,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Returns whether the next call of [`Lines::next`] may block until more input arrives.
+    /// Returns whether the next call to [`Lines::next`] may block until more input arrives.
     fn may_wait(&self) -> bool {
         !self.reader.buffer().contains(&b'\n')
     }
@@ -187,7 +188,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The object for an invalid line.
+/// The JSON object that is printed for an invalid line.
 #[derive(Debug, Serialize)]
 struct BadLine<'a> {
     line: usize,
@@ -204,8 +205,8 @@ pub(crate) struct LineFormat {
     pub(crate) json: bool,
 }
 
-/// Prints the answer to each line of standard input. Reports each invalid line and continues; then returns an error at
-/// the end.
+/// Prints the answer to each line of standard input. Reports each invalid line and continues with the next one. Returns
+/// an error after the last line if a line was invalid or there were no lines.
 pub(crate) fn answer_lines(
     format: LineFormat,
     mut answer: impl FnMut(&str) -> anyhow::Result<String>,
@@ -244,11 +245,11 @@ pub(crate) fn answer_lines(
     Ok(())
 }
 
-/// Prints the answer to each JSON object of standard input, one per line.
+/// Prints the answer to each JSON object of standard input, which contains one object per line.
 pub(crate) fn answer_objects(
     mut answer: impl FnMut(&str) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
-    refuse_terminal("input: pass one JSON object per line")?;
+    refuse_terminal("input: pipe one JSON object per line to standard input")?;
     let format = LineFormat {
         content: "JSON object",
         max_bytes: MAX_OBJECT_BYTES,
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn replay_input_is_limited_to_4_mib() {
         let text = error(Source::Stdin.read_from(io::repeat(b'D')));
-        let expected = "standard input has more than 4 MiB: a replay can have at most 4 MiB";
+        let expected = "standard input is larger than 4 MiB: a replay can have at most 4 MiB";
         assert_eq!(text, expected);
     }
 

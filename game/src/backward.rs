@@ -21,10 +21,10 @@
 //!    one of the candidate's children.
 //!
 //! The following figures are averages over 1,000 wells that survived in a beam of width 2,000.
-//! 5,400 placements pass step 2, 560 pass step 3, 200 pass step 4, and 4.6 are parents. Of these,
-//! 4.1 cleared no line, 0.5 cleared one, and none cleared more. The median number of parents is 4,
-//! the 90th percentile 7 and the maximum 12. So the lowest byte of a parent's hash nearly always
-//! identifies the parent. A call takes 24 µs with AVX-512, half of it in step 5 (measured with the
+//! 5,400 placements remain after step 2, 560 after step 3, 200 after step 4, and 4.6 after step 5. Of
+//! these 4.6 placements, 4.1 clear no line, 0.5 clear one, and none clear more. The median number of
+//! parents is 4, the 90th percentile 7 and the maximum 12. So the lowest byte of a parent's hash nearly
+//! always identifies the parent. A call takes 24 µs with AVX-512, half of it in step 5 (measured with the
 //! benchmark in `benches`). For wells from random play, the averages are 2,900, 490, 110 and 5.3, and
 //! a call takes 17 µs.
 
@@ -36,7 +36,7 @@ use crate::reference::Parent;
 use crate::well::Well;
 use std::sync::Arc;
 
-/// The pieces that an enemy may offer in a well when the game before it is unknown.
+/// The pieces that an enemy may offer in a well when the moves that led to the well are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// The piece that HATETRIS Mild gives. HATETRIS gives the same piece unless its loop rule
@@ -92,8 +92,9 @@ impl Backward {
     /// (smaller values first). The order is deterministic: when a game is reconstructed from stored
     /// wells, it decides which of several possible parents is found.
     ///
-    /// Every well of a game except the first has at least one parent. A well has no parents if it
-    /// has an empty row below its top or is not live in this geometry.
+    /// A live well of a game has at least one parent, unless it is the first well or `offer` excludes
+    /// the piece that led to it. A well has no parents if it has an empty row below its top or is not
+    /// live in this geometry.
     pub fn parents_by(&mut self, well: &Well, offer: Offer, out: &mut Vec<Parent>) {
         out.clear();
         self.candidates.clear();

@@ -9,14 +9,15 @@ use hatebeam_objects::{Condition, Objects, Stored, Version};
 /// A manifest and its version in the object store.
 ///
 /// If the store supports conditional writes, each write requires that the store still has this version. If two
-/// coordinators then write the same manifest, one of them gets [`ManifestError::Superseded`] and stops.
+/// coordinators then write the same manifest, one of them gets [`ManifestError::Superseded`] and stops. Without
+/// conditional writes, each write replaces the manifest in the store.
 #[derive(Debug)]
 pub struct VersionedManifest {
     objects: Objects,
     /// Whether the store supports conditional writes.
     conditional: bool,
     version: Option<Version>,
-    /// The manifest. The owner modifies it before it calls [`VersionedManifest::save`].
+    /// The manifest. To change it in the store, modify this field and call [`VersionedManifest::save`].
     pub manifest: Manifest,
 }
 
@@ -47,7 +48,8 @@ impl VersionedManifest {
     /// Writes the manifest of a new run.
     ///
     /// # Errors
-    /// Returns [`ManifestError::Superseded`] if the run already exists.
+    /// Returns [`ManifestError::Superseded`] if `conditional` is true and the run already exists. If `conditional` is
+    /// false, an existing manifest is overwritten. Returns another error if the object store fails.
     pub async fn create(
         objects: &Objects,
         manifest: Manifest,
@@ -63,10 +65,12 @@ impl VersionedManifest {
         Ok(created)
     }
 
-    /// Writes the manifest in place of the version that was last read or written.
+    /// Writes the manifest. With conditional writes, it replaces only the version that was last read or written.
+    /// Otherwise, it replaces any version.
     ///
     /// # Errors
-    /// Returns [`ManifestError::Superseded`] if the store contains another version.
+    /// Returns [`ManifestError::Superseded`] if the store supports conditional writes and contains another version.
+    /// Returns another error if the object store fails.
     pub async fn save(&mut self) -> Result<(), ManifestError> {
         let key = VersionedManifest::key(&self.manifest.name);
         let text = Bytes::from(to_json(&self.manifest)?);

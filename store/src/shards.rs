@@ -37,7 +37,7 @@ pub struct ShardTable {
 /// The assignment of depths to RocksDB's column families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnFamilies {
-    /// All depths share one column family. New depths are cheaper, but no depth can be dropped.
+    /// All depths share one column family. Adding a depth is cheaper, but no depth can be dropped.
     Shared,
     /// Each depth has its own column family, so that depths can be
     /// [dropped](ShardTables::drop_depth).

@@ -232,12 +232,12 @@ fn directory_missing_file_and_huge_input_are_refused() {
         .set_len(1 << 30)
         .unwrap();
     let error = run(&["replay", "verify", "--file", &path]).error(1);
-    let expected = "has 1024 MiB: a replay can have at most 4 MiB";
+    let expected = "is 1024 MiB: a replay can have at most 4 MiB";
     assert_eq!(error, format!("{path} {expected}"));
 
     let error = run_with_input(&["replay", "verify"], &vec![b'D'; 5 << 20]).error(1);
     assert!(
-        error.starts_with("standard input has more than 4 MiB"),
+        error.starts_with("standard input is larger than 4 MiB"),
         "{error}"
     );
 }

@@ -1,9 +1,10 @@
-//! The published search over the current piece and the next piece. Lower values are better.
+//! The search over the current piece and the next piece, whose published figures are in `docs/games.md`. Lower values
+//! of placements and boards are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
 
-/// Number that each earlier tetris (four rows cleared at once) adds to a value.
+/// Number that each tetris (four rows cleared at once) before a placement adds to the placement's value.
 pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;
@@ -21,7 +22,7 @@ pub struct Bfs {
 }
 
 impl Bfs {
-    /// Creates the search for boards with the given rule set.
+    /// Creates the search for boards with the rule set `rows`.
     pub fn new(rows: Rows, weights: Weights) -> Bfs {
         Bfs {
             weights,

@@ -47,7 +47,9 @@ impl WellArgs {
             }
             given => {
                 if given.is_none() {
-                    refuse_terminal("well: pass it in hex as an argument")?;
+                    refuse_terminal(
+                        "well: pass it in hex as an argument, or pipe it to standard input",
+                    )?;
                 }
                 let format = LineFormat {
                     content: "well",

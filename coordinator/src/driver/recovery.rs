@@ -8,9 +8,11 @@ use hatebeam_notify::EventKind;
 use std::time::Duration;
 
 impl RunDriver {
-    /// Handles a failed depth, and returns the pause before it is retried. Quarantines a worker that failed too often.
+    /// Handles a failed depth, and returns the pause before it is retried. Quarantines a worker that failed or was lost
+    /// too often.
     ///
-    /// Returns an error, which fails the run, if the depth failed too often.
+    /// Returns an error, which fails the run, if the depth had too many permanent failures or too many attempts ended
+    /// with the loss of a worker.
     pub(super) async fn recover(
         &mut self,
         error: WorkerError,
@@ -22,7 +24,7 @@ impl RunDriver {
         let cause = if is_gone { "lost" } else { "failed" };
         let failures = &self.parts.metrics.coordinator.failures;
         failures.add(cause, 1);
-        tracing::warn!(depth, worker, reason, "restarting failed depth");
+        tracing::warn!(depth, worker, reason, "depth failed");
         self.note(format!("{worker}: {reason}"));
         if error.kind == WorkerErrorKind::Damaged && self.drop_if_damaged(worker).await? {
             return Ok(Duration::ZERO);
@@ -34,7 +36,8 @@ impl RunDriver {
         let is_excluded = self.quarantine(workers);
         if is_excluded {
             // The other workers may be able to search the depth without the quarantined one, so this failure must not
-            // fail the run. Quarantines double, so the run still fails if the other workers keep failing too.
+            // fail the run. If the other workers keep failing too, the run still fails: failures that cause no
+            // quarantine count, and each further quarantine of a worker lasts twice as long, up to a maximum.
             return Ok(Duration::ZERO);
         }
         if is_gone {
@@ -75,7 +78,8 @@ impl RunDriver {
         }
     }
 
-    /// Records the loss of each worker of an epoch whose session has ended, and sends an event for each of them.
+    /// Finds the workers of an epoch whose sessions have ended. Records the loss of each of these workers and sends an
+    /// event for it.
     pub(super) fn note_lost(&mut self, workers: &EpochWorkers) {
         for member in &workers.members {
             let Some(reason) = self.parts.registry.reason_of_loss(member) else {

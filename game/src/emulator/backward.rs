@@ -7,11 +7,14 @@ use crate::piece::Piece;
 use crate::reference::Parent;
 use crate::well::{Geometry, MAX_HEIGHT, Well};
 
-/// Number of rows of a box, plus the row above it and the row below it.
+/// Number of rows that can block a neighbour: the four rows of a box, the row above the box and the row
+/// below it.
 const ROWS_AROUND: usize = 6;
 
-/// Lookup tables that return the positions whose neighbour is blocked. The neighbour of a position is
-/// the position one key away. The cells of the position itself do not block its neighbour.
+/// Lookup tables for the neighbours in one direction. A neighbour of a position is one key away: either
+/// the key leads from the position to the neighbour, or from the neighbour to the position. The tables
+/// return the positions whose neighbour in this direction is blocked. The cells of the position itself
+/// do not block its neighbour.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
@@ -132,9 +135,9 @@ struct Uncleared {
 }
 
 impl Uncleared {
-    /// Inserts a full row into `well` for each bit of `restored`, where bit 0 is the bottom row.
-    /// Returns `None` if a restored row is above the stack, or if the stack becomes higher than
-    /// `limit`.
+    /// Copies the rows of `well` and inserts a full row for each set bit of `restored`. Bit 0 is the
+    /// bottom row of the result. Returns `None` if a restored row is above the stack, or if the stack
+    /// becomes higher than `limit`.
     #[inline(always)]
     fn new(
         well: &Well,
@@ -175,7 +178,7 @@ pub(super) struct Search<'a> {
     /// Maximum stack height before full rows are removed.
     pub(super) limit: usize,
     /// Whether the enemy always gives the worst piece. If so, a well is a parent only if every piece
-    /// can leave a stack that is no higher than this well's stack.
+    /// can leave a stack that is no higher than that of `well`.
     pub(super) worst_piece: bool,
 }
 
@@ -198,9 +201,10 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             let Some(rows) = Uncleared::new(well, full_row, stack, restored, search.limit) else {
                 continue;
             };
-            // O clears at most two lines, so a parent's stack is at most two rows higher than the
-            // well's. Three or more rows are restored here, so the removed piece must have formed
-            // the top of the stack before the clear.
+            // The enemy gives the worst piece, and O clears at most two lines, so a parent's stack is
+            // at most two rows higher than the well's. If the top of the stack is above the box,
+            // removing a piece does not lower it. With three or more restored rows, it is then too
+            // high, so there is no parent.
             if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
                 continue;
             }
@@ -222,8 +226,9 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
     }
 }
 
-/// Appends candidates whose position is in every set in `touches`, with the box at one height. The
-/// bottom row of the box is `bottom - 3`, because a box may reach three rows below the floor.
+/// Appends the candidates that result from removing a piece at one height of the box. The piece's
+/// position must be in every set in `touches`. The bottom row of the box is `bottom - 3`, because a box
+/// may reach three rows below the floor.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,
@@ -346,8 +351,8 @@ fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> b
         two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
         by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
     }
-    // The O piece has two rows, so it cannot clear three lines or more. For two lines, the I piece is
-    // not checked, because the test for O excludes nearly all wells.
+    // The O piece has two rows, so it cannot clear three lines or more. For two lines, this checks only
+    // that I can clear one, because the test for O excludes nearly all wells.
     by_i & match lines {
         1 => one_by_o,
         2 => two_by_o,

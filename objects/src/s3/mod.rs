@@ -49,7 +49,7 @@ pub(crate) struct S3 {
     encryption: Option<ServerSideEncryption>,
     kms_key: Option<String>,
     storage_class: Option<StorageClass>,
-    /// Checksum algorithm for parts, which must be named at the start of an upload. `None` if the environment
+    /// Checksum algorithm for parts. A multipart upload must name it at its start. `None` if the environment
     /// or the profile specifies that the server supports none.
     part_checksum: Option<ChecksumAlgorithm>,
     options: Options,

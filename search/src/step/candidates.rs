@@ -101,7 +101,7 @@ impl Candidates {
         floors.min().unwrap_or(0)
     }
 
-    /// Raises the known floor of a shard, which is on another machine.
+    /// Raises the known floor of a shard that is on another machine.
     pub fn raise_floor(&self, shard: usize, floor: u64) {
         let tables = self.layout.tables_per_shard();
         for known in &self.floors[shard * tables..(shard + 1) * tables] {

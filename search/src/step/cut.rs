@@ -1,4 +1,4 @@
-//! Search for the *cut*, the lowest rank with which a child survives, by counting.
+//! Search for the *cut* by counting children. The cut is the lowest rank with which a child survives.
 //!
 //! A rank (a score with its tie-break) has four digits of 16 bits. In the first round, each machine
 //! counts its children by the first digit. The sum of all counts determines the first digit of the
@@ -12,11 +12,11 @@ pub const DIGITS: u32 = 4;
 /// Number of bits of a digit's value that select a counter within its page.
 const PAGE_BITS: u32 = 8;
 
-/// The counters of the values of a digit that differ only in the lowest [`PAGE_BITS`] bits.
+/// The counters of consecutive values of a digit. These values differ only in their lowest [`PAGE_BITS`] bits.
 type Page = [u64; 1 << PAGE_BITS];
 
-/// Counts of children for each value of a digit. Counters exist only for the pages in which children were counted:
-/// otherwise, a narrow beam would spend most of its time on the many of the 65,536 counters that are zero.
+/// Counts of children for each value of a digit. Counters exist only for the pages in which children were counted.
+/// With all 65,536 counters, a narrow beam would spend most of its time on counters that are zero.
 #[derive(Clone, Debug)]
 pub struct DigitCounts(Vec<Option<Box<Page>>>);
 
@@ -55,8 +55,9 @@ impl DigitCounts {
     }
 }
 
-/// Returns the rank of a child. The upper half is the score, and the lower half is the lower half
-/// of the hash. A greater rank is better.
+/// Returns the rank of a child. The upper half is the score with its sign bit flipped, so that ranks can
+/// be compared as unsigned numbers. The lower half is the lower half of the hash. A greater rank is
+/// better.
 #[inline]
 pub(super) fn rank(score: i32, hash: u64) -> u64 {
     u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
@@ -87,7 +88,7 @@ impl CountQuery {
     }
 }
 
-/// The limit between children that survive and children that do not.
+/// The boundary between children that survive and children that do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     /// Children with a greater rank survive. Children with a lower rank do not.
@@ -114,8 +115,8 @@ impl Cut {
         Cut { rank, ties }
     }
 
-    /// Returns the score of the lowest-ranked survivor, or the minimum score if all children
-    /// survive.
+    /// Returns the score of the lowest-ranked survivor, or [`i32::MIN`] if there are fewer children
+    /// than the width.
     pub fn score(&self) -> i32 {
         score_of(self.rank)
     }
@@ -189,8 +190,8 @@ impl CutSearch {
         }
     }
 
-    /// Returns the cut. It is valid only after [`CutSearch::query`] has returned `None`. If the
-    /// rank of the cut is 0, all children survive.
+    /// Returns the cut. It is valid only after [`CutSearch::query`] has returned `None`. If there are
+    /// fewer children than the width, it is the default cut, with which all children survive.
     pub fn cut(&self) -> Cut {
         if self.all {
             return Cut::default();

@@ -110,8 +110,8 @@ const BATCH: usize = 64;
 pub const TABLE_BUFFER_BYTES: usize = BATCH * size_of::<Candidate>();
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
-/// Number of tables up to which a thread reads the floors of all tables once per chunk of parents.
-/// With more tables, it reads them less often, so that the cost is always negligible.
+/// Number of tables below which a thread reads the floors of all tables once per chunk of parents.
+/// Otherwise, it reads them less often, so that the cost is always negligible.
 const TABLES_PER_FLOOR_CHECK: usize = 4096;
 
 /// The owner of a shard.
@@ -123,7 +123,7 @@ pub enum Owner {
     Peer(u16),
 }
 
-/// Sends children to other machines that own their shards.
+/// Sends children to the machines that own their shards.
 pub trait ChildSink: Sync {
     /// Sends children to a peer. Blocks while the peer is busy.
     ///

@@ -1,5 +1,5 @@
-//! Threads that remain between the short tasks of a step. Starting 71 threads takes a millisecond, and a cut in a cluster
-//! takes seven histograms; a thread that waits begins within a tenth of that time.
+//! Threads that remain between the short tasks of a step. Starting 71 threads takes a millisecond, and a cluster
+//! computes seven histograms to find a cut. A waiting thread begins within a tenth of that time.
 
 use super::lock;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
