@@ -3,7 +3,7 @@
 //!
 //! A *run* is a folder ([`RunStore`]). It contains a manifest that describes the search, one record
 //! per *depth* (number of pieces placed), and the wells of each depth in RocksDB tables.
-//! [`path_to`] finds the path from the first well of a run to any kept well, and [`list_runs`]
+//! [`path_to`] finds the path from the first well of a run to a given well, and [`list_runs`]
 //! lists the runs in a folder. [`ShardTables`] stores the tables of individual shards for a cluster
 //! worker.
 //!

@@ -1,4 +1,4 @@
-//! Paths from the first well of a run to any other well.
+//! Paths from the first well of a run to a given well.
 //!
 //! A table does not store the parent of a well, only a one-byte hint: the lowest byte of the
 //! parent's hash. The backward emulator computes the few parents that a well can have, and the
@@ -7,7 +7,7 @@
 //! cells and its depth.
 //!
 //! Across dropped depths, whose tables were deleted, the search tries one chain of ancestors
-//! after another until it finds an ancestor in the table of the nearest earlier depth that has one.
+//! after another until it finds an ancestor in the table of the nearest earlier depth that was kept.
 
 use crate::error::{StoreError, hex_of};
 use hatebeam_game::{Backward, Geometry, Parent, Well};
@@ -80,7 +80,7 @@ pub struct PathSearch {
     /// The wells found so far, in descending order of depth.
     wells: Vec<Well>,
     lookups: u64,
-    /// The search from `depth` back to the nearest kept depth.
+    /// The interrupted search from `depth` back to the nearest kept depth, if a lookup failed.
     step: Option<BackStep>,
 }
 
@@ -206,7 +206,7 @@ struct BackStep {
     lookups: u64,
 }
 
-/// An ancestor in the search through dropped depths.
+/// A well in the chain of ancestors, and its parents.
 #[derive(Debug)]
 struct Generation {
     well: Well,

@@ -176,7 +176,7 @@ impl Records {
     }
 
     /// Appends a line with these records, which replace existing records of the same depths. After
-    /// an error, the list is unchanged.
+    /// an I/O error, the list is unchanged.
     pub(crate) fn append(&mut self, records: Vec<DepthRecord>) -> Result<(), StoreError> {
         let line = line_of(&records)?;
         let appended = OpenOptions::new()

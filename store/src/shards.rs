@@ -160,7 +160,7 @@ impl ShardTables {
     /// is missing.
     ///
     /// # Errors
-    /// Returns [`StoreError::NoDepth`] if the store contains no table of the depth, or
+    /// Returns [`StoreError::NoDepth`] if the depth's column family does not exist, or
     /// [`StoreError::DamagedDepth`] if a table is damaged.
     pub fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
         let family = self.family(depth)?;

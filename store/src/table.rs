@@ -76,13 +76,13 @@ impl AsRef<[u8]> for Key {
     }
 }
 
-/// Returns the depth in a key.
+/// Returns the depth in a key, or `None` if the key is too short.
 pub(crate) fn depth_of(key: &[u8]) -> Option<u32> {
     let (depth, _) = key.split_first_chunk::<DEPTH_LEN>()?;
     Some(u32::from_be_bytes(*depth))
 }
 
-/// Returns the depths of a table, from the first to the last one.
+/// Returns the range of depths in a table.
 pub(crate) fn depths_of(file: &LiveFile) -> Option<RangeInclusive<u32>> {
     let first = depth_of(file.start_key.as_deref()?)?;
     let last = depth_of(file.end_key.as_deref()?)?;

@@ -299,7 +299,7 @@ impl S3 {
 }
 
 /// Returns the sources of the region for a server other than AWS. They exclude the machine's metadata
-/// service, because few servers check the region.
+/// service: outside AWS, it may not answer, and few servers check the region.
 fn region_without_machine(options: &Options) -> RegionProviderChain {
     let mut profile = ProfileFileRegionProvider::builder();
     if let Some(name) = &options.profile {

@@ -261,8 +261,8 @@ fn joined<T>(
     part.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// Returns the length of a file's parts. It is the configured length, or more if that would result in too
-/// many parts.
+/// Returns the length of a file's parts. It is the configured length, or a greater length if the
+/// configured one would result in too many parts.
 fn part_bytes(file_bytes: u64, configured: usize) -> usize {
     let mebibyte = 1 << 20;
     let least = file_bytes.div_ceil(MAX_PARTS).div_ceil(mebibyte) * mebibyte;

@@ -15,8 +15,8 @@ pub struct RecentCuts {
 }
 
 impl RecentCuts {
-    /// Adds the next depth. `count` is the number of its wells, `worst_eval` their lowest score, and
-    /// `width` the width of the beam.
+    /// Adds the cut of the next depth, or removes all cuts if its frontier is not full. `count` is the
+    /// number of its wells, `worst_eval` their lowest score, and `width` the width of the beam.
     pub fn add(&mut self, count: u64, worst_eval: i32, width: u64) {
         if count < width {
             self.scores.clear();

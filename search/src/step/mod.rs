@@ -16,8 +16,8 @@
 //! so each table contains its share of the best `width` wells, plus or minus a few standard
 //! deviations. A full table therefore keeps only its best wells (its share plus eight standard
 //! deviations plus 16 wells) and drops the rest. The lowest rank that it keeps is its floor: from
-//! then on, it rejects children with lower ranks. After the last child, the lowest rank that
-//! survives over all tables (the [cut](CutSearch)) is found exactly. If the cut is below the floor
+//! then on, it rejects children with lower ranks. After the last child, the step finds the
+//! exact [cut](CutSearch), the lowest rank with which a child survives. If the cut is below the floor
 //! of a table, the table may have dropped a survivor. The depth is then repeated with more than
 //! twice as many standard deviations. This has been observed only in the test that forces it. The
 //! floors are exact, not sampled, and require no communication between threads.
