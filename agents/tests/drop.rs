@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
-use hatebeam_agents::Statistics;
 use hatebeam_agents::drop::{
     AGENTS, Agent, Choice, DropRun, Heuristic, PAPER_WEIGHTS, View, find_agent, play_games,
 };
+use hatebeam_agents::{Statistics, WeightsFile};
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{
     Action, DropGame, FieldCounts, GeneratorKind, PaperFeatures, PieceSet,
 };
+use std::path::Path;
 
 fn run(most_pieces: u64) -> DropRun {
     DropRun {
@@ -178,4 +179,23 @@ fn choice_between_equal_values_is_proportional_to_counts() {
 fn error_for_unknown_agent_lists_known_agents() {
     let error = find_agent("genius").err().unwrap().to_string();
     assert!(error.contains("genius") && error.contains("two-piece-all"));
+}
+
+#[test]
+fn tuned_weights_clear_more_rows_than_the_published_ones() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bcts-tuned.toml");
+    let file = WeightsFile::read(&path).unwrap();
+    let agent = find_agent(&file.player).unwrap();
+    let weights = file.in_order(agent.weight_names, &path).unwrap();
+    let run = DropRun {
+        game: DropGame::new(10, 8, PieceSet::standard()).unwrap(),
+        ..run(u64::MAX)
+    };
+    let mean = |weights: &[f64]| {
+        let results = play_games(&run, || agent.with_weights(weights), 100, 2, || ());
+        let lines = results.iter().map(|result| result.lines as f64);
+        Statistics::of(lines).unwrap().mean
+    };
+    let (tuned, published) = (mean(&weights), mean(agent.weights));
+    assert!(tuned > 1.2 * published, "{tuned} and {published}");
 }
