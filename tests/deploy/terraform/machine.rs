@@ -170,6 +170,26 @@ impl Machine {
     }
 }
 
+/// Replaces the secret that the machine can fetch by files with this salt in their contents.
+fn offer_secret(machine: &Machine, names: &[&str], salt: &str) {
+    let tls = machine.path("tls");
+    let _ = std::fs::remove_dir_all(&tls);
+    std::fs::create_dir(&tls).unwrap();
+    for name in names {
+        std::fs::write(tls.join(name), format!("{name} {salt}")).unwrap();
+    }
+    // This is the same command as in the module's output `next`.
+    let mut tar = Command::new("tar");
+    tar.arg("-C")
+        .arg(tls)
+        .arg("-czf")
+        .arg(machine.path("secret"));
+    succeeds(tar.args(names));
+    let get =
+        "secretsmanager get-secret-value --secret-id x/worker --query SecretBinary --output text";
+    machine.stand_in("aws", &format!("[ \"$*\" = '{get}' ] && base64 secret"));
+}
+
 #[test]
 fn fetched_secrets_are_private_and_never_partially_replaced() {
     let files = ["ca.pem", "worker.pem", "worker-key.pem", "token"];
@@ -178,23 +198,7 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
         files.join(" ")
     ));
     machine.stand_in("chown", "");
-    let offer = |names: &[&str], salt: &str| {
-        let tls = machine.path("tls");
-        let _ = std::fs::remove_dir_all(&tls);
-        std::fs::create_dir(&tls).unwrap();
-        for name in names {
-            std::fs::write(tls.join(name), format!("{name} {salt}")).unwrap();
-        }
-        // This is the same command as in the module's output `next`.
-        let mut tar = Command::new("tar");
-        tar.arg("-C")
-            .arg(tls)
-            .arg("-czf")
-            .arg(machine.path("secret"));
-        succeeds(tar.args(names));
-        let get = "secretsmanager get-secret-value --secret-id x/worker --query SecretBinary --output text";
-        machine.stand_in("aws", &format!("[ \"$*\" = '{get}' ] && base64 secret"));
-    };
+    let offer = |names: &[&str], salt: &str| offer_secret(&machine, names, salt);
     let place = |name: &str| machine.path("run/hatebeam/tls").join(name);
 
     machine.stand_in("aws", "echo ResourceNotFoundException >&2; exit 254");
