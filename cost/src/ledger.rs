@@ -69,7 +69,8 @@ impl MachineUsage {
     /// before the process started is not counted.
     fn extend_to(&mut self, now_ms: u64, process: &ActiveProcess) {
         let mut since = self.until_ms.unwrap_or(now_ms);
-        if now_ms.saturating_sub(since) > MAX_ABSENCE_MS {
+        let is_restarted = process.started_ms > self.started_ms;
+        if is_restarted && now_ms.saturating_sub(since) > MAX_ABSENCE_MS {
             since = process.started_ms.clamp(since, now_ms);
         }
         let elapsed = now_ms.saturating_sub(since);
