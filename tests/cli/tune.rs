@@ -69,7 +69,7 @@ fn killed_tuning_resumes_and_its_weights_are_used_by_a_run() {
         &file,
         "--json",
     ])
-    .silent_results();
+    .results();
     let result: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
     let best: f64 = weights(&whole)
         .split_once(": ")
