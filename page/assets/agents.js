@@ -43,7 +43,7 @@ class Player {
   /** Offers the agents of a game. */
   offer(agents, game, wanted) {
     const own = agents.filter((agent) => agent.game === game);
-    const none = this.index > 0 ? [h("option", { value: "" }, "nobody")] : [];
+    const none = this.index > 0 ? [h("option", { value: "" }, "no agent")] : [];
     setChildren(this.agent, none, own.map(({ name }) => h("option", { value: name }, name)));
     this.agent.value = wanted;
     this.setAgent();
@@ -87,7 +87,7 @@ class Player {
     copy(JSON.stringify(Object.fromEntries(names.map((name, index) => [name, this.weights[index]])), null, 2), "Weights");
   }
 
-  /** What a match needs to know, or null for nobody. */
+  /** What a match needs to know, or null if there is no agent. */
   get start() {
     return this.info ? { agent: this.agent.value, weights: this.weights } : null;
   }

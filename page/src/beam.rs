@@ -153,8 +153,8 @@ impl Beam {
         }
     }
 
-    /// Returns the wells of a game in hex. If the beam goes on, it leads to the best well; otherwise to the last well of a
-    /// game with the most lines.
+    /// Returns the wells of a game in hex. If the beam has not ended, the game leads to the best well; otherwise, to the last
+    /// well of a game with the most lines.
     pub(crate) fn path(&self) -> Vec<String> {
         let mut target = self.best();
         let mut depth = self.frontiers.len() - 1;

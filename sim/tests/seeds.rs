@@ -52,7 +52,7 @@ const REGRESSIONS: [(&str, &[u64]); 7] = [
     ),
     ("successor charged a jump of the clock", &[3971, 5451]),
     (
-        "run that a stale list had left out was found by a submission and not searched",
+        "a run missing from a stale list was found by a submission but not searched",
         &[21939],
     ),
     (
