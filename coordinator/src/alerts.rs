@@ -6,11 +6,12 @@ use crate::status::RunStatus;
 use hatebeam_runs::Limits;
 use std::time::Duration;
 
-/// Used share of a limit at which a budget warning is shown.
+/// Used share of a limit from which on a budget warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// Time before the deadline from which a warning is shown.
+/// Time before the deadline at which its warning appears.
 const WARN_BEFORE: Duration = Duration::from_secs(3600);
-/// Share of free space below which a disk counts as almost full, if its free space is within [`FREE_BYTES`].
+/// A disk whose share of free space is below this value counts as almost full, if its number of free bytes is within
+/// [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
 /// Range of free bytes to which [`MIN_FREE_SHARE`] applies. A disk with fewer free bytes always counts as almost full,
 /// and a disk with more free bytes never does.
@@ -21,7 +22,7 @@ const FREE_BYTES: std::ops::Range<u64> = 2 << 30..20 << 30;
 pub struct Alert {
     /// Kind of the problem.
     pub kind: AlertKind,
-    /// Name of the affected worker; empty if the problem affects the whole run.
+    /// Name of the affected worker. Empty if the problem affects the whole run.
     pub worker: String,
     /// Human-readable description.
     pub text: String,
@@ -32,7 +33,7 @@ pub struct Alert {
 pub enum AlertKind {
     /// The run makes no progress.
     HeldUp,
-    /// The machines are stopped soon.
+    /// The deadline at which all machines stop is near or has passed.
     Deadline,
     /// Most of a limit is used, or the price of a machine is unknown.
     Budget,
@@ -94,7 +95,8 @@ pub(crate) fn alerts(run: &RunStatus, workers: &[WorkerStatus], lost: &[LostWork
     alerts
 }
 
-/// Returns an alert in the last hour before the deadline, and after it. Both times are in milliseconds since 1970.
+/// Returns an alert if the deadline is at most an hour away or has passed. Both times are in milliseconds since the
+/// Unix epoch.
 pub(crate) fn deadline_alert(deadline_ms: Option<u64>, now_ms: u64) -> Option<Alert> {
     let deadline_ms = deadline_ms?;
     let remedy = "`terraform apply` moves this deadline";
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn alerts_report_each_problem_only_while_the_run_is_open() {
+    fn problems_are_reported_only_while_the_run_is_open() {
         let run = run_status(RunState::Running, "");
         let good = WorkerStatus {
             disk_bytes: 100 << 30,
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn deadline_alert_begins_an_hour_before() {
+    fn deadline_alert_appears_an_hour_before_the_deadline() {
         const MINUTE: u64 = 60_000;
         let at = 100 * MINUTE;
         let text = |now_ms| deadline_alert(Some(at), now_ms).map(|alert| alert.text);

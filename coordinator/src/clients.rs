@@ -1,4 +1,4 @@
-//! Handling of client requests.
+//! Client requests: submitting, changing and listing runs, reading games, and draining workers.
 
 use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
@@ -20,10 +20,11 @@ use std::time::Duration;
 
 /// Maximum number of open runs.
 const MAX_OPEN: usize = 1000;
-/// Maximum time to wait until an update is saved. Shorter than a client's own timeout for the call.
+/// Maximum time to wait until an update is saved. Clients wait longer for the answer (30 s), so they receive the
+/// timeout error.
 const SAVE_LIMIT: Duration = Duration::from_secs(25);
 
-/// A run to search.
+/// A client's request to search a run.
 #[derive(Clone, Debug)]
 pub struct Submission {
     /// Specification of the search.
@@ -34,17 +35,18 @@ pub struct Submission {
     pub shards: Option<u32>,
     /// Limits of the run.
     pub limits: Limits,
-    /// The file of the specification's network. Empty if the evaluator has none, or the object store contains it.
+    /// Contents of the network file for the evaluator. Empty if the evaluator uses no network, or if the object store
+    /// already contains the network.
     pub network: Vec<u8>,
 }
 
 impl Coordinator {
-    /// Returns the run with this name.
+    /// Returns the status of the run with this name.
     pub fn run(&self, name: &str) -> Option<RunStatus> {
         self.0.run(name)
     }
 
-    /// Returns all runs, most recently submitted first.
+    /// Returns the status of all runs, most recently submitted first.
     pub fn runs(&self) -> Vec<RunStatus> {
         self.0.runs()
     }
@@ -54,17 +56,18 @@ impl Coordinator {
         self.0.depths(run, from, max)
     }
 
-    /// Returns the connected workers.
+    /// Returns the status of all connected workers.
     pub fn workers(&self) -> Vec<WorkerStatus> {
         self.0.workers()
     }
 
-    /// Returns the alerts about a run and these workers.
+    /// Returns the alerts about a run and the given workers.
     pub fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
         self.0.alerts(run, workers)
     }
 
-    /// Returns the time at which the machines are stopped whatever they do, in milliseconds since 1970.
+    /// Returns the time at which all machines are stopped, even during a run, in milliseconds since the Unix epoch.
+    /// Returns `None` if there is no such time.
     pub fn deadline_ms(&self) -> Option<u64> {
         self.0.deadline_ms()
     }
@@ -84,7 +87,7 @@ impl Coordinator {
         self.0.games.game(manifest, depth).await
     }
 
-    /// Gives a worker no more shards from the end of the current depth on. It stays connected.
+    /// Drains a worker: after the current depth, it gets no more shards. It stays connected.
     ///
     /// # Errors
     /// Returns [`RequestError::NoWorker`] if no worker with this name is connected.
@@ -94,7 +97,7 @@ impl Coordinator {
         drained.then_some(()).ok_or_else(error)
     }
 
-    /// Gives a drained worker shards again.
+    /// Makes a drained worker available for shards again.
     ///
     /// # Errors
     /// Returns [`RequestError::State`] if the worker is not drained.
@@ -105,8 +108,8 @@ impl Coordinator {
     }
 
     /// Submits a run. If a run with the same specification already exists, returns that run, so the call can be
-    /// repeated. Puts the existing run back into the queue if it was cancelled or has failed, or if it finished and
-    /// the new limits allow it to continue.
+    /// repeated. Reopens the existing run if it was cancelled or has failed, or if it finished and the new limits
+    /// allow it to continue. Withdraws a pending stop request.
     ///
     /// # Errors
     /// Returns an error if the run is invalid, conflicts with an existing run, or cannot be saved.
@@ -137,8 +140,8 @@ impl Coordinator {
         self.status(&name)
     }
 
-    /// Creates a run, and returns `None`. If the object store already contains a run with this name, returns its
-    /// manifest instead.
+    /// Creates a run and returns `None`. If the object store already contains a run with this name, returns that
+    /// run's manifest instead.
     async fn create(
         &self,
         name: &str,
@@ -177,8 +180,8 @@ impl Coordinator {
             Err(ManifestError::Superseded { .. }) => {
                 let loaded = VersionedManifest::load(&parts.objects, &name, parts.conditional);
                 parts.queue.put(&loaded.await?.manifest);
-                // Also if the submission is refused because of other limits: a stale list at the takeover may have
-                // left the run out.
+                // Notify even if the submission is refused later because of different limits: the list of runs that
+                // this coordinator read at takeover may have been stale, and this run may be new to it.
                 parts.queue.notify_updates();
                 Ok(parts.queue.manifest(&name))
             }
@@ -186,7 +189,8 @@ impl Coordinator {
         }
     }
 
-    /// Writes the network of a submission to the object store, or checks that it is there.
+    /// Stores the network of a submission. If the submission contains no network file, checks that the object store
+    /// contains the network that the evaluator needs.
     async fn store_network(&self, submission: &Submission) -> Result<(), RequestError> {
         let (objects, evaluator) = (&self.0.objects, &submission.spec.evaluator);
         if submission.network.is_empty() {
@@ -201,14 +205,15 @@ impl Coordinator {
         let network = network.map_err(|error| invalid(error.to_string()))?;
         let found = network.digest();
         if evaluator.kind != EvaluatorKind::Network(found) {
-            let reason = format!("the file is {found}, which the specification does not name");
+            let reason =
+                format!("the file has digest {found}, but the specification names another one");
             return Err(invalid(reason));
         }
         Ok(store_network(objects, &network).await?)
     }
 
-    /// Handles the submission of an existing run: reopens it if it has ended and can continue, and withdraws a stop
-    /// request.
+    /// Handles the submission of an existing run. Reopens it if it has ended and can continue, and withdraws a stop
+    /// request if it is open.
     async fn resubmit(&self, existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
         let name = &existing.name;
         check_limits(existing, limits)?;
@@ -298,8 +303,8 @@ impl Coordinator {
         }
     }
 
-    /// Saves the pending update of a run that waits in the queue behind another run. The pending update of the
-    /// current or next run is left to its driver.
+    /// Saves the pending update of a run that waits in the queue behind another run. Leaves the pending update of the
+    /// current or next run to its driver.
     async fn update_queued(&self, name: &str) -> Result<(), RequestError> {
         let parts = &self.0;
         let _idle = parts.idle_manifests.lock().await;
@@ -355,7 +360,7 @@ impl Coordinator {
     }
 }
 
-/// Returns the shard count of a submitted run.
+/// Returns the requested number of shards, or the default for the width.
 fn shards(submission: &Submission) -> Result<u32, RequestError> {
     match submission.shards {
         None => Ok(ShardLayout::default_shards(submission.spec.width)),
@@ -366,7 +371,7 @@ fn shards(submission: &Submission) -> Result<u32, RequestError> {
     }
 }
 
-/// Checks that a run does not have other limits while it is open.
+/// Returns an error if the run is open with different limits.
 fn check_limits(existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
     if existing.is_open() && limits.differ_from(&existing.limits) {
         let name = &existing.name;
@@ -377,8 +382,8 @@ fn check_limits(existing: &Manifest, limits: Limits) -> Result<(), RequestError>
     Ok(())
 }
 
-/// Whether a run must be reopened when it is submitted again with these limits: it was cancelled, it failed, or it
-/// finished at a limit that is higher now.
+/// Whether submitting a run again with these limits reopens it: it was cancelled, it failed, or it finished at a
+/// limit that is higher now.
 fn continues(existing: &Manifest, limits: Limits) -> bool {
     match (existing.state, existing.end) {
         (RunState::Cancelled | RunState::Failed, _) => true,

@@ -22,19 +22,19 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::Instrument;
 
-/// Maximum number of times that a manifest is reloaded because another coordinator has written it. A coordinator that
-/// is slow to notice the loss of its lease writes fewer manifests than this.
+/// Maximum number of times that this coordinator reloads a manifest because another coordinator has written it. A
+/// coordinator that has lost the lease writes fewer manifests before it notices the loss.
 const MAX_SUPERSEDED: u32 = 10;
-/// Maximum time for saving the ledger of a run when the coordinator stops.
+/// Maximum time to save a run's usage ledger at shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Pause before a failed run is retried.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A handle to a coordinator, through which clients and workers use it.
+/// A cloneable handle through which clients and workers send requests to a coordinator.
 #[derive(Clone)]
 pub struct Coordinator(pub(crate) Arc<Parts>);
 
-/// The task of a coordinator that holds the lease.
+/// A coordinator that has acquired the lease. It searches runs only while [`run`](CoordinatorTask::run) executes.
 pub struct CoordinatorTask {
     parts: Arc<Parts>,
     heartbeat: Heartbeat,
@@ -42,11 +42,12 @@ pub struct CoordinatorTask {
 }
 
 impl Coordinator {
-    /// Acquires the lease on the object store, starts to renew it, and reads the runs. No run is searched until the
-    /// returned task [runs](CoordinatorTask::run).
+    /// Acquires the lease on the object store, starts to renew it, and reads the manifests of all runs. The
+    /// coordinator searches no run until [`CoordinatorTask::run`] is called on the returned task.
     ///
     /// # Errors
-    /// Returns a [`CoordinatorError`] if the object store cannot be used, or if another coordinator is using it.
+    /// Returns a [`CoordinatorError`] if the object store cannot be used, if it ignores conditional writes although
+    /// other coordinators may use it, or if another coordinator holds the lease.
     pub async fn start(
         env: &Env,
         settings: CoreSettings,
@@ -76,12 +77,11 @@ impl Coordinator {
         Ok((Coordinator(parts), task))
     }
 
-    /// Returns the environment of the process.
     pub(crate) fn env(&self) -> &Env {
         &self.0.env
     }
 
-    /// Returns the registry, through which workers join.
+    /// Returns the registry that workers join.
     pub fn registry(&self) -> &Arc<WorkerRegistry> {
         &self.0.registry
     }
@@ -94,8 +94,8 @@ fn in_store(settings: &CoreSettings, source: hatebeam_objects::ObjectError) -> C
     }
 }
 
-/// Returns whether the object store honors conditional writes. Returns an error if it does not, unless the settings say
-/// that there is only one coordinator.
+/// Checks whether the object store honors conditional writes. If it does not, returns an error unless the settings
+/// declare this the only coordinator.
 async fn is_conditional(settings: &CoreSettings) -> Result<bool, CoordinatorError> {
     let probe = settings.objects.probe("probe").await;
     let conditional = probe
@@ -114,7 +114,7 @@ async fn is_conditional(settings: &CoreSettings) -> Result<bool, CoordinatorErro
     Ok(conditional)
 }
 
-/// Creates the parts of the coordinator, and the task that deletes delivered events.
+/// Creates the components and starts the task that deletes delivered events.
 fn assemble(
     env: &Env,
     settings: CoreSettings,
@@ -166,7 +166,7 @@ fn assemble(
     (parts, deletion)
 }
 
-/// Reads the manifests of all runs, and replays the outbox.
+/// Adds all readable runs to the queue, and delivers the end-of-run events that are still in the outbox.
 async fn read_runs(parts: &Parts) -> Result<(), CoordinatorError> {
     let found = list_manifests(&parts.objects, parts.conditional).await;
     for listed in found.map_err(CoordinatorError::Runs)? {
@@ -184,7 +184,8 @@ impl CoordinatorTask {
     /// Searches runs until `stop` completes or the idle timeout expires, and then releases the lease.
     ///
     /// # Errors
-    /// Returns a [`CoordinatorError`] if the coordinator cannot continue.
+    /// Returns a [`CoordinatorError`] if the lease is lost, if another coordinator keeps writing the manifests, or if
+    /// a task panics.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), CoordinatorError> {
         let CoordinatorTask {
             parts,
@@ -192,7 +193,7 @@ impl CoordinatorTask {
             deletion,
         } = self;
         let env = parts.env.clone();
-        // Dropping the set aborts its tasks.
+        // An early return drops the set, which aborts its tasks.
         let mut tasks: JoinSet<CoordinatorError> = JoinSet::new();
         let renewals = heartbeat.renewals();
         tasks.spawn(env.guard(search_runs(Arc::clone(&parts), renewals)));
@@ -221,7 +222,7 @@ impl CoordinatorTask {
             () = idle => Ok(()),
         };
         tasks.shutdown().await;
-        // The ledger must be read before the workers leave, so that it charges them until now.
+        // Read the ledger while the workers are still registered, so that it includes their time until now.
         let usage = parts.costs.current_ledger();
         parts.registry.close();
         if let Some((run, ledger)) = usage.filter(|_| ended.is_ok()) {
@@ -235,8 +236,8 @@ impl CoordinatorTask {
 
 /// Saves the ledger of the run in progress, so that the time until the next coordinator starts is not charged.
 ///
-/// A suspended coordinator may have written the manifest once more after this coordinator had read it. The saved ledger
-/// then covers the usage in both.
+/// Merges it with the ledger in the stored manifest, which another coordinator may have written after this one read
+/// the manifest.
 async fn close_ledger(parts: &Parts, run: &str, ledger: UsageLedger) {
     let saving = async {
         let loaded = VersionedManifest::load(&parts.objects, run, parts.conditional).await;
@@ -255,7 +256,7 @@ async fn close_ledger(parts: &Parts, run: &str, ledger: UsageLedger) {
     }
 }
 
-/// Tells the heartbeat of the lease whether a run is open.
+/// Sets `busy` to `true` while the queue has a run to search, and to `false` otherwise.
 async fn watch_open(queue: &RunQueue, busy: &watch::Sender<bool>) -> Infallible {
     let mut changes = queue.changes();
     loop {
@@ -266,7 +267,7 @@ async fn watch_open(queue: &RunQueue, busy: &watch::Sender<bool>) -> Infallible 
     }
 }
 
-/// Waits until no run has been open for the duration `idle_stop`. Waits forever if `idle_stop` is `None`.
+/// Waits until the queue has had no run to search for `idle_stop`. Never returns if `idle_stop` is `None`.
 async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     let Some(idle_stop) = idle_stop else {
         return std::future::pending().await;
@@ -287,12 +288,12 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     }
 }
 
-/// Searches one run after another. Returns an error if this coordinator loses the lease, or if another coordinator
-/// keeps writing its manifests.
+/// Searches runs one after another. When another coordinator has written a run's manifest, returns an error if this
+/// coordinator has lost the lease, or if this happens more than [`MAX_SUPERSEDED`] times.
 ///
-/// If another coordinator has written a manifest, this coordinator may still hold the lease: a suspended coordinator
-/// may write a manifest once more before it notices that it has lost the lease. In this case, this coordinator resumes
-/// from the manifest in the store, which contains a depth of the same search.
+/// Such a write does not prove that the lease is lost: a coordinator that was suspended may write a manifest once
+/// more before it notices that it has lost the lease. This coordinator then resumes from the manifest in the store,
+/// which contains a depth of the same search.
 async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> CoordinatorError {
     let mut updates = parts.queue.updates();
     let mut changes = parts.registry.changes();
@@ -340,7 +341,6 @@ async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> C
     }
 }
 
-/// Searches a run until it ends or fails.
 async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
     let versioned = VersionedManifest::load(&parts.objects, run, parts.conditional).await?;
     if !versioned.manifest.is_open() {
@@ -348,7 +348,7 @@ async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
         parts.queue.put(&versioned.manifest);
         return Ok(());
     }
-    // Without its network the run fails here, and not on each worker.
+    // If the run's network is missing or damaged, fail here rather than on each worker.
     fetch_network(&parts.objects, &versioned.manifest.spec.evaluator).await?;
     parts.costs.begin(&versioned.manifest);
     let mut driver = RunDriver::new(Arc::clone(parts), versioned);
@@ -358,7 +358,8 @@ async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
     searched
 }
 
-/// Handles a failed search: pauses before the run is retried, or removes the run from the queue if it cannot continue.
+/// Marks a run as failed if a retry cannot succeed. Otherwise, or if the failure cannot be saved, pauses before the
+/// retry.
 async fn handle_failure(parts: &Parts, run: &str, error: DriverError) {
     if !error.is_transient() {
         tracing::error!(run, %error, "run cannot continue");

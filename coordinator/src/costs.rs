@@ -21,13 +21,13 @@ struct Current {
     run: String,
     ledger: UsageLedger,
     stored_bytes: u64,
-    /// When the charging began, by the clock that never jumps.
+    /// Monotonic time at which charging began.
     began: Instant,
-    /// Charged time since then, in milliseconds.
+    /// Time charged since `began`, in milliseconds.
     charged_ms: u64,
     /// Reading of the wall clock at the last update of the ledger.
     wall_ms: u64,
-    /// Request counters at the last update of the ledger. Only requests beyond these are added to it.
+    /// Request counters at the last update of the ledger.
     counted: RequestCounts,
 }
 
@@ -78,8 +78,8 @@ impl CostTracker {
         }
     }
 
-    /// Returns all processes that are active now. The coordinator is included only if its machine has a name or a
-    /// price.
+    /// Returns all processes whose machines are charged now. The coordinator is included only if its machine has a
+    /// name or a price.
     fn present(&self) -> Vec<ActiveProcess> {
         let mut present = self.registry.present();
         if self.own.machine != Machine::default() {
@@ -118,8 +118,9 @@ impl CostTracker {
         }
     }
 
-    /// Advances the ledger of the current run to now. The charge is the elapsed time, even if the wall clock jumps. The
-    /// recorded times follow the wall clock, because another process may resume the ledger by its own wall clock.
+    /// Advances the ledger of the current run to now. Charges the elapsed monotonic time, even if the wall clock
+    /// jumps. The times recorded in the ledger follow the wall clock, because another process may resume the ledger
+    /// with its own wall clock.
     fn advance(&self) {
         let (present, requests) = (self.present(), self.requests());
         let wall_ms = self.env.wall_ms();
@@ -140,7 +141,6 @@ impl CostTracker {
         }
     }
 
-    /// Advances the ledger every second.
     pub(crate) async fn keep_advancing(self: Arc<Self>) -> Infallible {
         loop {
             tokio::time::sleep(INTERVAL).await;
@@ -315,7 +315,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(millis)).await;
     }
 
-    /// A process whose wall clock is set by the test.
+    /// A host whose wall clock the test sets.
     #[derive(Default)]
     struct Clock(AtomicU64);
 
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn next_coordinator_continues_the_ledger() {
+    async fn time_between_two_coordinators_is_not_charged() {
         let clock = Arc::new(Clock::default());
         let objects = direct(&Memory::new());
         let mut run = manifest("r", 1);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn jumps_of_the_clock_change_no_charge() {
+    async fn clock_jump_does_not_change_the_charge() {
         let clock = Arc::new(Clock::default());
         let tracker = tracker(&clock, &direct(&Memory::new()));
         clock.0.store(5 * HOUR, Relaxed);
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn successor_does_not_charge_a_jump_of_the_clock() {
+    async fn successor_does_not_charge_a_clock_jump() {
         let clock = Arc::new(Clock::default());
         let objects = direct(&Memory::new());
         let mut run = manifest("r", 1);

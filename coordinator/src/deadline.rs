@@ -1,4 +1,4 @@
-//! The time at which all machines are stopped, from a file that a deployment writes.
+//! Reads the time at which all machines are stopped from a file that the deployment writes.
 
 use hatebeam_env::Env;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,11 @@ use tokio::sync::watch;
 /// Interval between two reads of the file.
 const DEADLINE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Returns the time in a file, in milliseconds since 1970, and follows its changes. Must be called within a tokio runtime.
+/// Returns a receiver for the time in `file`, in milliseconds since the Unix epoch. The value is `None` if the file
+/// cannot be read or parsed. A background task updates the value every 30 s. Must be called within a Tokio runtime.
 pub fn follow_deadline(file: PathBuf) -> watch::Receiver<Option<u64>> {
     let (tx, rx) = watch::channel(read_deadline(&file));
-    // The simulation has no such file.
+    // The simulation does not call this function, so the system environment is used.
     Env::system().spawn(async move {
         while !tx.is_closed() {
             tokio::time::sleep(DEADLINE_INTERVAL).await;
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadline_is_a_time_with_a_zone() {
+    fn deadline_requires_a_time_zone() {
         for (text, expected) in [
             ("2026-11-22T06:00:00Z\n", Some(1_795_327_200_000)),
             ("2026-11-22T06:00:00+01:00", Some(1_795_323_600_000)),

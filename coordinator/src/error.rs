@@ -46,7 +46,7 @@ pub enum CoordinatorError {
     /// The gRPC server failed.
     #[error("the gRPC server failed")]
     Server(#[source] tonic::transport::Error),
-    /// A server ended without an error, although the coordinator had not stopped it.
+    /// A server ended without an error before the coordinator stopped it.
     #[error("the {server} server ended unexpectedly: restart the coordinator")]
     ServerEnded {
         /// Name of the server.

@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Maximum number of games that are read back at the same time. Reading back fetches tables from the object store, and
-/// occupies one core and some disk space.
+/// Maximum number of games that are read back at the same time. Reading a game back fetches tables from the object
+/// store, and occupies one core and some disk space.
 const PARALLEL: usize = 2;
-/// Maximum number of clients that wait for a game at the same time.
+/// Maximum number of requests that wait for a game at the same time.
 const MAX_WAITING: usize = 32;
 /// Maximum number of cached games. A game takes a few kilobytes.
 const CACHE: usize = 256;
-/// Maximum time that a client waits for a game. Reading back continues after this time, so that the client can repeat
-/// the request and get the game from the cache.
+/// Maximum time for which a request waits for a game. Reading back continues after this time, so a repeated request
+/// can get the game from the cache.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A game that was read back.
@@ -35,18 +35,17 @@ pub struct Game {
     pub depth: u32,
 }
 
-/// Cache key of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GameKey {
     run: String,
     /// The requested depth; 0 for the best game so far.
     depth: u32,
-    /// The last committed depth if the best game is requested, since each new depth may contain a better game.
+    /// The last committed depth for a request for the best game, since each new depth may contain a better game.
     /// Otherwise 0.
     last: u32,
 }
 
-/// Reader of games, with a cache of the most recent ones.
+/// A game reader with a cache of the games that were read most recently.
 pub(crate) struct Games {
     reader: GameReader,
     /// The cached games, oldest first.
@@ -177,8 +176,8 @@ fn describe(manifest: &Manifest, error: &ReadError) -> RequestError {
         ReadError::Game(GameError::Store(StoreError::NoDepth { .. }) | GameError::Nothing) => {
             RequestError::State(reason)
         }
-        // A retry may succeed: the tables may have been dropped while they were read, and this machine's disk may have
-        // free space later.
+        // A retry may succeed: the tables may have been deleted while they were read, and this machine's disk may
+        // have free space later.
         ReadError::Manifest(ManifestError::Object(_))
         | ReadError::Game(GameError::Store(
             StoreError::DamagedDepth { .. } | StoreError::Io { .. } | StoreError::DiskFull { .. },

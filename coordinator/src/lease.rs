@@ -2,8 +2,7 @@
 //!
 //! The coordinator that holds the lease renews it by rewriting the object, every second while a run is open and every ten
 //! seconds otherwise. The object contains the interval. If the object exists when another coordinator starts, that
-//! coordinator watches it for somewhat longer than the interval. If the object does not change, its holder is gone, and
-//! the new coordinator takes over the lease.
+//! coordinator waits somewhat longer than the interval, and takes over the lease if the object has not changed.
 //!
 //! A coordinator that was suspended does not notice a takeover immediately, so two coordinators may believe that they
 //! hold the lease. In this case the conditional writes of the manifests decide which one continues, and the other
@@ -18,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Interval between two renewals while a run is open, and before a failed renewal is repeated.
+/// Interval between two renewals while a run is open. Also the pause before a failed renewal is retried.
 const RENEWAL: Duration = Duration::from_secs(1);
 /// Interval between two renewals while no run is open. Each renewal is a billed write: one every second costs about 13
 /// dollars a month.
 const IDLE_RENEWAL: Duration = Duration::from_secs(10);
-/// Time after the interval until the lease expires.
+/// Time by which a renewal may be late before the lease expires.
 const GRACE: Duration = Duration::from_millis(2300);
 /// Time without a successful renewal after which the coordinator stops, since another one may have taken over the
 /// lease.
@@ -60,8 +59,8 @@ fn millis(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }
 
-/// Returns the time without a renewal after which the lease in this record has expired. An unreadable record may be that
-/// of an idle coordinator.
+/// Returns the time without a renewal after which a lease expires. `None` stands for a record that cannot be parsed.
+/// Its holder may be idle, so the idle interval applies.
 fn expiry(record: Option<&Record>) -> Duration {
     let longest = millis(IDLE_RENEWAL);
     let renewal = record.map_or(longest, |record| record.renewal_ms.min(longest));
@@ -114,8 +113,8 @@ impl LeaseError {
 }
 
 impl Lease {
-    /// Acquires the lease. If another coordinator holds it, waits to see whether it is renewed, and takes it over if it
-    /// is not.
+    /// Acquires the lease. If the store contains a lease that was not released, waits until it expires, and then
+    /// takes it over unless it was renewed.
     pub(crate) async fn acquire(
         env: &Env,
         objects: &Objects,
@@ -168,7 +167,7 @@ impl Lease {
         }
     }
 
-    /// Renews the lease, and announces the next renewal after `interval`.
+    /// Renews the lease, and records that the next renewal follows after `interval`.
     async fn renew(&mut self, interval: Duration) -> Result<(), LeaseError> {
         self.record.renewal_ms = millis(interval);
         self.record.beats += 1;
@@ -202,8 +201,8 @@ impl Lease {
         }
     }
 
-    /// Checks that no other coordinator has written the object since this one did. A store that ignores conditions does not
-    /// say so itself.
+    /// Checks that this process was the last to write the object. A store that ignores conditions does not detect
+    /// another writer.
     async fn check_holder(&self) -> Result<(), LeaseError> {
         // The first write takes the lease over.
         let is_first = self.record.beats <= 1;
@@ -249,7 +248,8 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Starts a task that renews the lease, every second until [`Heartbeat::busy`] says that no run is open.
+    /// Starts a task that renews the lease. The interval is one second until [`busy`](Heartbeat::busy) is set to
+    /// `false`.
     pub(crate) fn start(env: &Env, lease: Lease) -> Heartbeat {
         let (stop, stopped) = watch::channel(false);
         let (busy, is_busy) = watch::channel(true);
@@ -268,7 +268,7 @@ impl Heartbeat {
         self.renewals.clone()
     }
 
-    /// Returns a sender for whether a run is open. Once one is, the lease is renewed immediately.
+    /// Returns the sender of a flag: whether a run is open. Setting it to `true` renews an idle lease immediately.
     pub(crate) fn busy(&self) -> watch::Sender<bool> {
         self.busy.clone()
     }
@@ -348,7 +348,7 @@ mod tests {
     use hatebeam_objects::Memory;
     use std::sync::Arc;
 
-    /// Expiry of a lease that is renewed every second.
+    /// Time after which a lease with an interval of one second expires.
     const EXPIRY: Duration = Duration::from_millis(3300);
 
     async fn acquire(objects: &Objects, name: &str) -> Result<Lease, LeaseError> {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn second_holder_is_noticed_without_conditions() {
+    async fn takeover_is_noticed_without_conditional_writes() {
         let objects = direct(&Memory::new());
         let acquire = async |name: &str| {
             let holder = Holder {
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_lease_is_renewed_every_ten_seconds_and_at_once_when_a_run_begins() {
+    async fn idle_lease_is_renewed_every_ten_seconds_and_immediately_when_a_run_begins() {
         let objects = direct(&Memory::new());
         let lease = acquire(&objects, "a").await.unwrap();
         let heartbeat = Heartbeat::start(&Env::system(), lease);
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_lease_is_kept_and_taken_over_after_its_own_interval() {
+    async fn idle_lease_is_taken_over_only_after_the_idle_interval() {
         let objects = direct(&Memory::new());
         let mut silent = acquire(&objects, "a").await.unwrap();
         silent.renew(IDLE_RENEWAL).await.unwrap();

@@ -1,10 +1,11 @@
 //! The coordinator of a distributed beam search.
 //!
 //! The coordinator assigns shards (ranges of well hashes) to workers, and answers client requests. For each depth of a
-//! run, it has the workers expand their wells, finds the score threshold (the cut) by counting, and commits the
-//! survivors. Wells stay on the workers: the coordinator handles only counts and shard assignments.
+//! run, it orders the workers to expand their wells, finds the score threshold (the cut) by counting, and commits the
+//! wells at or above the cut. The workers exchange wells directly. The coordinator receives only counts, table
+//! locations, and the few wells that tie at the cut.
 //!
-//! All coordinator state is in the object store, so a coordinator on any machine can take over from another. If two
+//! All persistent state is in the object store, so a coordinator on any machine can take over from another. If two
 //! coordinators run at once, conditional writes ensure that only one of them continues.
 //!
 //! [`Coordinator`] needs no sockets, and uses the clock, randomness and tasks of an [`Env`](hatebeam_env::Env).

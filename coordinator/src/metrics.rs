@@ -1,15 +1,14 @@
-//! Metrics of the coordinator. Gauges for the state of runs and workers are updated just before each scrape.
+//! Metrics of the coordinator and its runs.
 
 use crate::costs::Rate;
 use crate::registry::{Expansion, WorkerStatus};
 use crate::status::RunStatus;
 use hatebeam_metrics::{CoordinatorMetrics, Registry, RunMetrics};
 
-/// Metrics of a coordinator.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     pub(crate) coordinator: CoordinatorMetrics,
-    /// Metrics of the current run, or of the last one that was searched.
+    /// Metrics of the run whose search began most recently.
     pub(crate) run: RunMetrics,
 }
 
@@ -43,7 +42,7 @@ impl Metrics {
         metrics.unpriced.set(u64::from(rate.unpriced));
     }
 
-    /// Sets the gauges of the current run, or of the last one that was searched.
+    /// Sets the gauges of the run whose search began most recently.
     pub(crate) fn run_state(&self, run: &RunStatus, expansion: Expansion) {
         let (metrics, manifest) = (&self.run, &run.manifest);
         metrics.info.set(vec![

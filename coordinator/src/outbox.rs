@@ -2,11 +2,11 @@
 //!
 //! An end-of-run event is staged in the object store, under `events/`, before the manifest is saved with the run's
 //! final state. It is deleted once all hooks have received it. When a coordinator starts, it replays the staged
-//! events of runs that have ended. Each end-of-run event is therefore delivered at least once. It is delivered again
-//! only if a coordinator dies between the delivery and the deletion, or if a hook failed.
+//! events of runs that have ended. Each staged event is therefore delivered at least once. It may be delivered again,
+//! for example if a coordinator dies between the delivery and the deletion, or if a hook failed.
 //!
 //! Each staged event has its own key. A run may be submitted again and end again while a hook is still receiving the
-//! event of its previous end, whose deletion must not affect the new event.
+//! event of its previous end. Deleting that event must not delete the new one.
 
 use hatebeam_env::Env;
 use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
@@ -55,7 +55,7 @@ impl EventSink for Events {
 pub struct NotifierSettings {
     /// Receiver of all events; `None` if there are no hooks.
     pub events: Option<Arc<dyn EventSink>>,
-    /// Number of depths between two milestones.
+    /// Number of depths between two milestone events.
     pub every: u32,
 }
 
@@ -65,13 +65,13 @@ pub(crate) struct Notifier {
     events: Option<Arc<dyn EventSink>>,
     every: u32,
     objects: Objects,
-    /// Milestones of each run.
+    /// State of the selection of milestone events, by run name.
     milestones: Mutex<BTreeMap<String, Milestones>>,
-    /// Keys of the staged events of each open run. The manifest was not saved with the end that these events report, so
-    /// they are deleted when the run ends.
+    /// Keys of staged events whose end of the run is not saved in the manifest, by run name. They are deleted when
+    /// another end of the run is staged.
     obsolete: Mutex<BTreeMap<String, Vec<String>>>,
-    /// Sends the key of each staged event that is delivered or obsolete. A task receives the key and deletes the event.
-    /// The channel is unbounded, but contains at most a few keys for each end of a run.
+    /// Channel to the task that deletes staged events by key. `None` after shutdown. The channel is unbounded, but
+    /// each end of a run adds only a few keys.
     to_delete: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
 
@@ -136,7 +136,7 @@ impl Notifier {
         }
     }
 
-    /// Sends the event for the start of a run's search. A resumed search sends it too.
+    /// Sends the start event of a run. Also called when the search is resumed.
     pub(crate) fn started(&self, manifest: &Manifest) {
         let milestones = Milestones::new(self.every, progress(manifest));
         lock(&self.milestones).insert(manifest.name.clone(), milestones);
@@ -174,7 +174,7 @@ impl Notifier {
         if let Err(error) = self.objects.put(&key, text.into()).await {
             tracing::warn!(run = manifest.name, %error, "cannot stage event: it will be lost if this process dies");
         }
-        // Until the manifest is saved, this event is obsolete too.
+        // This event counts as obsolete until it is delivered, since the manifest may not be saved.
         let obsolete = lock(&self.obsolete).insert(manifest.name.clone(), vec![key.clone()]);
         for key in obsolete.into_iter().flatten() {
             self.delete(key);
@@ -182,7 +182,7 @@ impl Notifier {
         Staged(Some(StagedEvent { key, event }))
     }
 
-    /// Queues the deletion of a staged event. After shutdown, the event stays staged.
+    /// Queues the deletion of a staged event. Does nothing after shutdown: the event stays staged.
     fn delete(&self, key: String) {
         if let Some(to_delete) = &*lock(&self.to_delete) {
             let _ = to_delete.send(key);
@@ -198,14 +198,14 @@ impl Notifier {
         let to_delete = lock(&self.to_delete).clone();
         let done = move |by_all: bool| {
             if let Some(to_delete) = to_delete.filter(|_| by_all) {
-                // After shutdown, sending fails. The event then stays staged and is delivered again at the next start.
+                // An error means that the deletion task has ended. The next start then delivers the event again.
                 let _ = to_delete.send(key);
             }
         };
         events.send(event, Some(Box::new(done)));
     }
 
-    /// Delivers the end-of-run events that earlier coordinators did not deliver to all hooks.
+    /// Delivers the staged events of runs that have ended. `manifest` returns the manifest of a run.
     pub(crate) async fn replay_outbox(&self, manifest: impl Fn(&str) -> Option<Arc<Manifest>>) {
         if self.events.is_none() {
             return;
@@ -242,7 +242,7 @@ impl Notifier {
         }
     }
 
-    /// Waits, for a limited time, until queued events are delivered and deleted from the outbox.
+    /// Waits for a limited time until queued events are delivered and deleted from the outbox.
     pub(crate) async fn close(&self, deletion: JoinHandle<()>) {
         if let Some(events) = self.events.clone() {
             let closing = self.env.run_blocking(move || events.close(DELIVERY_LIMIT));
@@ -306,7 +306,7 @@ mod tests {
 
     type Done = Box<dyn FnOnce(bool) + Send>;
 
-    /// An event sink whose hooks do not answer until the test calls the functions in it.
+    /// An event sink that keeps the `done` callbacks, so that a test decides when the hooks answer.
     #[derive(Default)]
     struct SlowHooks(Mutex<Vec<Done>>);
 
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn event_of_an_end_that_was_not_saved_is_deleted_when_the_run_ends() {
+    async fn event_of_an_unsaved_end_is_deleted_when_the_run_ends() {
         let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
         let (notifier, deletion) = start(&hooks, &objects);
         let open = Arc::new(manifest("r", 3));

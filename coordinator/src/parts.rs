@@ -14,33 +14,34 @@ use hatebeam_search::Fingerprint;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Settings of the coordinator without its servers.
+/// Settings of a coordinator, except those of its servers.
 #[derive(Clone, Debug)]
 pub struct CoreSettings {
-    /// Name of the coordinator in the lease, the manifests and the log.
+    /// Name of the coordinator, stored in the lease and in the manifests.
     pub name: String,
-    /// Address of the coordinator in the lease.
+    /// Address of the coordinator, stored in the lease.
     pub address: String,
     /// The object store that contains the runs.
     pub objects: Objects,
-    /// Prices of the object store.
+    /// Object store prices.
     pub prices: ObjectStorePrices,
-    /// The machine of this process. Its time is charged to the runs.
+    /// The machine on which this process runs. Its time is charged to the runs.
     pub machine: Machine,
     /// Whether this is the only coordinator that uses the object store. If so, the store need not honor conditional
     /// writes.
     pub single: bool,
-    /// Fingerprint of the program's search. Workers and runs with another one are refused.
+    /// Fingerprint of this program's search. Workers and runs with a different fingerprint are refused.
     pub search: Fingerprint,
-    /// Time at which the machines are stopped whatever they do, in milliseconds since 1970. `None` without such a time.
+    /// Time at which all machines are stopped, even during a run, in milliseconds since the Unix epoch. `None` if
+    /// there is no such time.
     pub deadline: Option<tokio::sync::watch::Receiver<Option<u64>>>,
-    /// Idle timeout: the coordinator stops after this long without an open run.
+    /// Idle timeout: the coordinator stops after this time without an open run. `None` disables the timeout.
     pub idle_stop: Option<Duration>,
     /// Minimum number of workers that a run needs to start or to resume.
     pub min_workers: usize,
     /// Interval between two heartbeats of a worker.
     pub heartbeat: Duration,
-    /// Time without a message after which a worker is lost.
+    /// Time without a message after which a worker is considered lost.
     pub lost_after: Duration,
     /// Source of the temporary tables that are used to read a game back.
     pub tables: TableSource,
@@ -48,7 +49,6 @@ pub struct CoreSettings {
     pub notifications: NotifierSettings,
 }
 
-/// The components of a coordinator.
 pub(crate) struct Parts {
     pub(crate) env: Env,
     pub(crate) settings: CoreSettings,
@@ -62,7 +62,7 @@ pub(crate) struct Parts {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) reader: GameReader,
     pub(crate) games: Arc<Games>,
-    /// Held while the current run is chosen, and while the manifest of a run that is not current is written.
-    /// This ensures that a manifest has one writer at a time.
+    /// Held while the current run is chosen, and while the manifest of any other run is written, so that each
+    /// manifest has one writer at a time.
     pub(crate) idle_manifests: tokio::sync::Mutex<()>,
 }

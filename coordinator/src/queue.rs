@@ -13,20 +13,19 @@ struct Entry {
     manifest: Arc<Manifest>,
     /// Reason why the run is waiting. Empty if it makes progress.
     note: String,
-    /// The pending update, which no driver has applied yet.
+    /// The client update that has not been applied yet.
     update: Option<RunUpdate>,
 }
 
 #[derive(Default)]
 struct Runs {
     entries: BTreeMap<String, Entry>,
-    /// Name of the run that is being searched.
     current: Option<String>,
-    /// Name of the run that is being searched, or of the last one that was searched.
+    /// Name of the run whose search began most recently. The run may have ended.
     searched: Option<String>,
 }
 
-/// Position of a run in lists, which begin with the greatest one.
+/// Position of a run in lists, which are sorted in descending order: the most recently submitted run comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ListPosition {
     submitted_ms: u64,
@@ -41,7 +40,7 @@ impl ListPosition {
         }
     }
 
-    /// Parses the text of a position.
+    /// Parses the text that [`Display`](fmt::Display) writes.
     pub(crate) fn parse(text: &str) -> Option<ListPosition> {
         let (submitted, name) = text.split_once('/')?;
         Some(ListPosition {
@@ -57,7 +56,6 @@ impl fmt::Display for ListPosition {
     }
 }
 
-/// A run in the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct QueuedRun {
     pub(crate) manifest: Arc<Manifest>,
@@ -70,7 +68,7 @@ pub(crate) struct RunQueue {
     runs: Mutex<Runs>,
     changes: watch::Sender<u64>,
     updates: watch::Sender<u64>,
-    /// Fingerprint of the program's search. Runs with another one are not searched.
+    /// Fingerprint of this program's search. Runs with a different fingerprint are not searched.
     search: Fingerprint,
 }
 
@@ -91,7 +89,7 @@ impl RunQueue {
         self.changes.subscribe()
     }
 
-    /// Returns a receiver that is notified when clients update or submit a run.
+    /// Returns a receiver that is notified when a run is updated by a client, submitted, or adopted.
     pub(crate) fn updates(&self) -> watch::Receiver<u64> {
         self.updates.subscribe()
     }
@@ -105,7 +103,7 @@ impl RunQueue {
         self.updates.send_modify(|count| *count += 1);
     }
 
-    /// Adds a run, or replaces its manifest with the one that was just saved.
+    /// Adds a run, or replaces its manifest.
     pub(crate) fn put(&self, manifest: &Manifest) {
         let mut runs = self.runs();
         if manifest.state == RunState::Running {
@@ -127,14 +125,13 @@ impl RunQueue {
         self.changed();
     }
 
-    /// Removes a run whose manifest no longer exists.
     pub(crate) fn remove(&self, run: &str) {
         self.runs().entries.remove(run);
         self.changed();
     }
 
-    /// Marks a run whose manifest cannot be read as failed, so that it is not searched. The stored
-    /// manifest is not changed.
+    /// Marks a run as failed in the queue because its stored manifest cannot be read. Does not change the stored
+    /// manifest.
     pub(crate) fn set_unreadable(&self, run: &str, reason: &str) {
         let Some(manifest) = self.manifest(run) else {
             return;
@@ -145,7 +142,7 @@ impl RunQueue {
         self.put(&manifest);
     }
 
-    /// Sets the note that tells clients what a run is waiting for. An empty text clears the note.
+    /// Sets the note that shows clients why a run is waiting. An empty text clears the note.
     pub(crate) fn note(&self, run: &str, note: String) {
         let mut runs = self.runs();
         let entry = runs.entries.get_mut(run);
@@ -156,7 +153,7 @@ impl RunQueue {
         }
     }
 
-    /// Adds a client's update to the pending update of a run. Its new values replace pending ones.
+    /// Merges a client's update into the pending update of a run. Values of the new update take precedence.
     pub(crate) fn update(&self, run: &str, update: RunUpdate) {
         if let Some(entry) = self.runs().entries.get_mut(run) {
             entry.update = Some(update.or(entry.update.unwrap_or_default()));
@@ -164,7 +161,7 @@ impl RunQueue {
         self.notify_updates();
     }
 
-    /// Puts back an update that could not be saved. Values that a client has updated since then are not replaced.
+    /// Puts back an update that could not be saved. Values of later client updates take precedence.
     pub(crate) fn put_back_update(&self, run: &str, update: RunUpdate) {
         if let Some(entry) = self.runs().entries.get_mut(run) {
             entry.update = Some(entry.update.unwrap_or_default().or(update));
@@ -179,7 +176,6 @@ impl RunQueue {
         entry.update.take()
     }
 
-    /// Whether a run has a pending update.
     pub(crate) fn has_update(&self, run: &str) -> bool {
         let runs = self.runs();
         let entry = runs.entries.get(run);
@@ -193,7 +189,8 @@ impl RunQueue {
         Some(Arc::clone(&entry.manifest))
     }
 
-    /// Returns the open run to search next: the running one, or else the one that was submitted first.
+    /// Returns the run to search next: the running one, or else the open run that was submitted first. Skips runs
+    /// with a different search fingerprint.
     pub(crate) fn next(&self) -> Option<String> {
         let runs = self.runs();
         let manifests = runs.entries.values().map(|entry| &entry.manifest);
@@ -214,7 +211,6 @@ impl RunQueue {
         next
     }
 
-    /// Marks that no run is current.
     pub(crate) fn end_current(&self) {
         self.runs().current = None;
     }
@@ -225,24 +221,24 @@ impl RunQueue {
         is_current || self.next().as_deref() == Some(run)
     }
 
-    /// Returns the run that is being searched, or the last one that was searched.
+    /// Returns the run whose search began most recently.
     pub(crate) fn last_searched(&self) -> Option<Arc<Manifest>> {
         let name = self.runs().searched.clone()?;
         self.manifest(&name)
     }
 
-    /// Returns a run with its note.
     pub(crate) fn get(&self, run: &str) -> Option<QueuedRun> {
         let runs = self.runs();
         runs.entries.get(run).map(|entry| entry.run(&self.search))
     }
 
-    /// Returns all runs with their notes, most recently submitted first.
+    /// Returns all runs, most recently submitted first.
     pub(crate) fn all(&self) -> Vec<QueuedRun> {
         self.list(None, |_| true)
     }
 
-    /// Returns the runs that satisfy a condition, most recently submitted first, beginning after a position.
+    /// Returns the runs that satisfy `filter` and come after the list position `after`, most recently submitted
+    /// first.
     pub(crate) fn list(
         &self,
         after: Option<&ListPosition>,
@@ -275,7 +271,8 @@ impl RunQueue {
 }
 
 impl Entry {
-    /// Returns the run for a program with this search.
+    /// Returns the run with the note for clients: a mismatch of search fingerprints, the queue's note, or the
+    /// manifest's note.
     fn run(&self, search: &Fingerprint) -> QueuedRun {
         let manifest = &self.manifest;
         let note = match (manifest.spec.check_search(search), self.note.as_str()) {
@@ -304,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn running_run_comes_first_then_the_one_submitted_first() {
+    fn next_run_is_the_running_one_or_the_one_submitted_first() {
         let queue = RunQueue::default();
         assert_eq!(queue.next(), None);
         put(&queue, "late", 2, RunState::Queued);
@@ -323,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_and_missing_runs_leave_the_queue() {
+    fn unreadable_and_removed_runs_are_not_searched() {
         let queue = RunQueue::default();
         put(&queue, "a", 1, RunState::Queued);
         put(&queue, "b", 2, RunState::Queued);
@@ -337,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn run_with_another_search_is_not_searched() {
+    fn run_with_different_search_fingerprint_is_not_searched() {
         let queue = RunQueue::default();
         let mut other = manifest("r", 1);
         other.spec.search = Fingerprint::from_text("2-a-b");
@@ -378,7 +375,7 @@ mod tests {
         };
         assert_eq!(taken, joined);
         assert!(!queue.has_update("r"));
-        // The taken update could not be saved, and a client has changed the limits in the meantime.
+        // A client changes the limits before the taken update is put back.
         queue.update("r", update(9));
         queue.put_back_update("r", taken);
         let joined = RunUpdate {

@@ -1,5 +1,5 @@
-//! Reading back games of a run from the object store, and storing the files of the best game there. Reading a game back
-//! means finding its wells, from the last to the first, in the run's tables.
+//! Reads games back from the object store, and stores the files of a run's best game there. Reading a game back means
+//! looking up its wells in the run's tables, from the last to the first.
 
 use hatebeam_env::Env;
 use hatebeam_game::Geometry;
@@ -15,10 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A function that opens empty tables for wells of the given geometry.
 type OpenTables = dyn Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync;
 
-/// Source of the temporary tables that hold a run's wells while a game is read back.
+/// A source of the temporary tables that hold a run's wells while a game is read back.
 #[derive(Clone)]
 pub struct TableSource(Arc<OpenTables>);
 
@@ -45,7 +44,6 @@ impl fmt::Debug for TableSource {
     }
 }
 
-/// Reader of games from the object store.
 #[derive(Clone, Debug)]
 pub(crate) struct GameReader {
     pub(crate) env: Env,
@@ -69,8 +67,8 @@ impl GameReader {
         read_game(&self.env, archive, depth).await
     }
 
-    /// Stores the files of a run's best game, and returns the result of the run. Returns an error if the replay cannot
-    /// be stored. Other files that cannot be stored are skipped.
+    /// Stores the files of a run's best game, and returns the run's result. Returns an error if the replay cannot be
+    /// stored, but skips other files that cannot be stored.
     pub(crate) async fn store_files(
         &self,
         manifest: &Manifest,
@@ -107,7 +105,7 @@ impl GameReader {
         })
     }
 
-    /// Returns the names of the files that earlier attempts have stored. Returns an empty list if they cannot be listed.
+    /// Returns the names of the files in a folder, or an empty list if the folder cannot be listed.
     async fn existing_files(&self, folder: &str) -> Vec<String> {
         let existing = self.objects.list(folder).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot list existing replays");
@@ -120,7 +118,6 @@ impl GameReader {
     }
 }
 
-/// A sink that stores files under a key prefix of the object store.
 struct ObjectSink {
     objects: Objects,
     folder: String,

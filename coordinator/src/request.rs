@@ -1,4 +1,4 @@
-//! Errors returned for client requests.
+//! Errors for client requests.
 
 use hatebeam_runs::ManifestError;
 use thiserror::Error;

@@ -22,28 +22,28 @@ pub struct Dashboard {
 
 /// Settings of a coordinator and its servers.
 pub struct Settings {
-    /// Settings of the coordinator without its servers. [`coordinate`] replaces `address` with the address on
-    /// which it listens.
+    /// Settings of the coordinator, except those of its servers. [`coordinate`] replaces `address`.
     pub core: CoreSettings,
     /// Address for the gRPC server to listen on.
     pub listen: SocketAddr,
-    /// URI at which workers reach this coordinator, for the lease. Without one, the lease has the address.
+    /// URI of this coordinator to store in the lease. If `None`, the lease contains the address on which the gRPC
+    /// server listens.
     pub advertise: Option<String>,
-    /// Certificate of the server; without one it is not encrypted.
+    /// TLS settings of the gRPC server. If `None`, its connections are not encrypted.
     pub tls: Option<Tls>,
-    /// Tokens that callers must show.
+    /// Tokens that authorize callers.
     pub tokens: Tokens,
-    /// The metrics.
+    /// Registry of the metrics.
     pub registry: Registry,
     /// The dashboard, if any.
     pub dashboard: Option<Dashboard>,
 }
 
-/// Runs a coordinator and its servers until `stop` is true. Calls `ready` with the gRPC address once the servers accept
-/// calls.
+/// Runs a coordinator and its servers until `stop` becomes `true` or the coordinator's idle timeout expires. Calls
+/// `ready` with the gRPC address once the servers accept calls.
 ///
 /// # Errors
-/// Returns a [`CoordinatorError`] if the coordinator cannot start or cannot continue.
+/// Returns a [`CoordinatorError`] if the coordinator cannot start or cannot continue, or if a server fails.
 pub async fn coordinate(
     settings: Settings,
     mut stop: watch::Receiver<bool>,
@@ -65,7 +65,7 @@ pub async fn coordinate(
     let env = Env::system();
     let (coordinator, task) = Coordinator::start(&env, core, &registry).await?;
     let service = Service(coordinator);
-    // Dropping the set aborts the servers.
+    // An early return drops the set, which aborts the servers.
     let mut servers: JoinSet<CoordinatorError> = JoinSet::new();
     if let Some(Dashboard { server, estimator }) = dashboard {
         let dashboard = server.serve(service.clone(), estimator);
@@ -94,7 +94,7 @@ pub async fn coordinate(
     failure.map_or(Ok(()), Err)
 }
 
-/// Returns the error for the gRPC server's end. The server ends only because of an error.
+/// Returns the error for the end of the gRPC server, which should serve until it is aborted.
 fn end_of_grpc(ended: Result<(), tonic::transport::Error>) -> CoordinatorError {
     match ended {
         Ok(()) => CoordinatorError::ServerEnded { server: "gRPC" },
@@ -120,7 +120,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn server_that_ends_without_an_error_is_a_failure() {
-        // The server ends when its listener does.
+        // The empty stream of connections ends the server without an error.
         let incoming = tokio_stream::empty::<std::io::Result<tokio::io::DuplexStream>>();
         let server = Server::builder().add_routes(Routes::default());
         let mut servers = JoinSet::new();

@@ -17,7 +17,7 @@ pub struct RunStatus {
     pub expansion: Expansion,
     /// Cost so far.
     pub cost: Cost,
-    /// Estimated end of the run. `None` if the run is not running, or if there is no basis for an estimate.
+    /// Estimated end of the run. `None` if the run is not running, or if no estimate is possible.
     pub projection: Option<CostProjection>,
 }
 

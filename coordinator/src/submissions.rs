@@ -1,9 +1,9 @@
-//! Notes of submitted runs in the object store.
+//! Notes about submitted runs, stored as objects so that the active coordinator finds every run.
 //!
-//! A coordinator that has lost the lease without noticing may still accept a run. Its successor has listed the runs before,
-//! and would not learn of this one. Therefore a note is written before the manifest of a run that is created or reopened.
-//! The active coordinator lists the notes regularly, takes up the runs that it does not know as open, and deletes the notes
-//! once it has confirmed that it still holds the lease.
+//! A coordinator that has lost the lease without noticing may still accept a run. Its successor has already listed the
+//! runs and would miss this one. Therefore a coordinator writes a note before it writes the manifest of a run that it
+//! creates or reopens. The active coordinator lists the notes regularly and adds the open runs that are missing from its
+//! queue. It deletes the notes after it has confirmed that it still holds the lease.
 
 use crate::parts::Parts;
 use hatebeam_env::watch;
@@ -13,19 +13,19 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Prefix of the notes. A key ends with the name of the run, a dash and a random number.
+/// Key prefix of the notes. After it, a key contains a slash, the name of the run, a dash and a random number.
 const PREFIX: &str = "submissions";
-/// Interval between two listings.
+/// Interval between two listings of the notes.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 impl Parts {
-    /// Writes a note that a run is about to be created or reopened.
+    /// Writes a note about a run that is going to be created or reopened.
     pub(crate) async fn announce(&self, run: &str) -> Result<(), ManifestError> {
         let key = format!("{PREFIX}/{run}-{:016x}", self.env.random());
         Ok(self.objects.put(&key, Vec::new().into()).await?)
     }
 
-    /// Takes up the run of a note, if it is open in the object store and not here.
+    /// Adds a run to the queue if it is open in the object store and not in the queue.
     async fn adopt(&self, run: &str) -> Result<(), ManifestError> {
         let _idle = self.idle_manifests.lock().await;
         let known = self.queue.manifest(run);
@@ -40,14 +40,15 @@ impl Parts {
                 self.queue.notify_updates();
                 Ok(())
             }
-            // The manifest was not written, or the run has ended.
+            // The run has ended.
             Ok(_) => Ok(()),
             Err(error) if error.is_transient() => Err(error),
+            // The manifest was not written, or it cannot be read.
             Err(_) => Ok(()),
         }
     }
 
-    /// Adopts the runs of all notes and returns the keys of the notes.
+    /// Adopts the run of each note. Returns the keys of the notes.
     async fn adopt_all(&self) -> Result<Vec<String>, ManifestError> {
         let mut keys = Vec::new();
         for note in self.objects.list(PREFIX).await? {
@@ -60,13 +61,14 @@ impl Parts {
     }
 }
 
-/// Returns the run of a note.
+/// Returns the name of the run in a note's key.
 fn run_of(key: &str) -> Option<&str> {
     let name = key.strip_prefix(PREFIX)?.strip_prefix('/')?;
     Some(name.rsplit_once('-')?.0)
 }
 
-/// Adopts submitted runs forever. Ends if the lease is lost, of which `renewals` tells.
+/// Adopts submitted runs at regular intervals, until the sender of `renewals` is dropped because the lease is lost.
+/// Never returns.
 pub(crate) async fn keep_adopting(
     parts: Arc<Parts>,
     mut renewals: watch::Receiver<u64>,
@@ -76,11 +78,12 @@ pub(crate) async fn keep_adopting(
         let keys = match parts.adopt_all().await {
             Ok(keys) => keys,
             Err(error) => {
-                tracing::warn!(%error, "cannot list submitted runs");
+                tracing::warn!(%error, "cannot adopt submitted runs");
                 continue;
             }
         };
-        // A renewal that is under way may have been sent before the notes were listed.
+        // A renewal in flight may have been sent before the notes were listed, so only the second renewal from now
+        // proves that this coordinator still holds the lease.
         let enough = *renewals.borrow() + 2;
         if renewals.wait_for(|&count| count >= enough).await.is_err() {
             return std::future::pending().await;
@@ -103,7 +106,7 @@ mod tests {
     use super::run_of;
 
     #[test]
-    fn notes_name_their_runs() {
+    fn run_name_is_parsed_from_the_key_of_a_note() {
         let key = "submissions/patterns-10-0123abcd-00000000000000ff";
         assert_eq!(run_of(key), Some("patterns-10-0123abcd"));
         assert_eq!(run_of("submissions/x"), None);

@@ -1,4 +1,4 @@
-//! Views of the state of runs and workers, for clients and for metrics.
+//! The state of runs and workers, as clients and metrics receive it.
 
 use crate::alerts::{Alert, alerts, deadline_alert};
 use crate::costs::Cost;
@@ -10,7 +10,6 @@ use hatebeam_cost::Micros;
 use hatebeam_runs::{CommittedDepth, Manifest, ProgressEstimator, Projection, RunState};
 
 impl Parts {
-    /// Returns the status of a run.
     pub(crate) fn run(&self, name: &str) -> Option<RunStatus> {
         self.queue.get(name).map(|run| self.status(run))
     }
@@ -21,7 +20,8 @@ impl Parts {
         runs.map(|run| self.status(run)).collect()
     }
 
-    /// Returns the runs that satisfy a condition, most recently submitted first, beginning after a position.
+    /// Returns the runs that satisfy `filter` and come after the list position `after`, most recently submitted
+    /// first.
     pub(crate) fn list(
         &self,
         after: Option<&ListPosition>,
@@ -55,12 +55,10 @@ impl Parts {
         wanted.take(max).cloned().collect()
     }
 
-    /// Returns the status of all connected workers.
     pub(crate) fn workers(&self) -> Vec<WorkerStatus> {
         self.registry.statuses(self.queue.epoch())
     }
 
-    /// Returns the alerts about a run and these workers.
     pub(crate) fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
         let mut found = alerts(run, workers, &self.registry.recently_lost());
         if run.manifest.is_open() {
@@ -69,12 +67,11 @@ impl Parts {
         found
     }
 
-    /// Returns the time at which the machines are stopped, in milliseconds since 1970.
+    /// Returns the time at which all machines are stopped, in milliseconds since the Unix epoch.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         *self.settings.deadline.as_ref()?.borrow()
     }
 
-    /// Updates the metrics for the state of runs and workers.
     pub(crate) fn update_metrics(&self) {
         let runs = self.runs();
         let workers = self.workers();

@@ -1,4 +1,4 @@
-//! Assignment of shards to workers.
+//! Assignment of shards (ranges of well hashes) to workers.
 
 use hatebeam_runs::max_width;
 use hatebeam_search::ShardLayout;
@@ -21,7 +21,7 @@ pub(super) struct WorkerCapacity {
 /// memory, it gets only those, and the other workers get the rest.
 ///
 /// `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is in
-/// `workers` and its share is not used up, so few shards move when a worker joins or leaves.
+/// `workers` and has not reached its number of shards yet, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let indices = workers.iter().enumerate();
     let indices: BTreeMap<&str, usize> = indices
@@ -68,7 +68,7 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
         share(shards.saturating_sub(taken), &open, workers, &mut quotas);
         let is_over = |&&index: &&usize| quotas[index] > workers[index].max_shards;
         let over: Vec<usize> = open.iter().filter(is_over).copied().collect();
-        // Stop if no share exceeds the memory. Also stop if all shares exceed it: the limit cannot be met.
+        // Stop if no share exceeds its worker's memory. Also stop if all shares do: the limits cannot be met.
         if over.is_empty() || over.len() == open.len() {
             return quotas;
         }
@@ -79,8 +79,8 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     }
 }
 
-/// Divides shards among the workers with these `indices` in proportion to their weights. Shards left over after rounding down
-/// go to the workers with the largest remainders.
+/// Divides shards among the workers at `indices`, in proportion to their weights. Shards left over after rounding
+/// down go to the workers with the largest remainders.
 fn share(shards: usize, indices: &[usize], workers: &[WorkerCapacity], quotas: &mut [usize]) {
     let weight = |index: usize| u128::from(workers[index].weight.max(1));
     let total: u128 = indices.iter().map(|&index| weight(index)).sum();
@@ -99,8 +99,8 @@ fn share(shards: usize, indices: &[usize], workers: &[WorkerCapacity], quotas: &
     }
 }
 
-/// Returns the number of shards that fit into a worker's memory. If `memory_bytes` is 0, the memory is unknown, and the
-/// function returns the total number of shards.
+/// Returns the number of shards that fit into a worker's memory. Returns the number of all shards if `memory_bytes`
+/// is 0, which means that the memory is unknown.
 pub(crate) fn shards_in(memory_bytes: u64, threads: u32, layout: ShardLayout) -> usize {
     if memory_bytes == 0 {
         return layout.shards();

@@ -18,7 +18,7 @@ pub(super) struct Pending {
     uploads: Uploads,
     /// Names of the workers that searched the depth.
     workers: Vec<String>,
-    /// Tracing span of this depth. Stored here because the next depth is expanded at the same time, in its own span.
+    /// Tracing span of this depth. The next depth is already expanded in another span when this depth is committed.
     span: Span,
 }
 
@@ -94,7 +94,7 @@ impl RunDriver {
             sent_bytes: pending.sent_bytes,
             tables: Some(list),
         });
-        // A committed depth shows that the earlier failures are over.
+        // The commit shows that the earlier failures are over.
         let workers: Vec<&str> = pending.workers.iter().map(String::as_str).collect();
         self.failures.forget(&workers);
         self.retries = Retries::default();
@@ -128,7 +128,8 @@ impl RunDriver {
         Ok(tables)
     }
 
-    /// Marks the depths whose tables are no longer needed once `depth` is committed. Returns these depths.
+    /// Marks tables as not stored that the retention rule does not keep once `depth` is committed. Returns their
+    /// depths.
     fn drop_tables(&mut self, depth: u32) -> Vec<u32> {
         let manifest = self.manifest_mut();
         let keep = manifest.keep;

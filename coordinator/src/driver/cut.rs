@@ -1,5 +1,5 @@
-//! The search for the cut (the lowest rank that survives) by counting. The workers count their candidates and send only
-//! the counts, so no well is transferred.
+//! The search for the cut (the lowest rank that survives) by counting. The workers count their candidates and send
+//! only the counts, so no wells are transferred.
 
 use super::workers::EpochWorkers;
 use crate::registry::WorkerError;
@@ -89,7 +89,7 @@ impl EpochWorkers {
         }
     }
 
-    /// Counts the candidates of all workers, for each query.
+    /// Returns the answer to each query, summed over all workers.
     async fn count(
         &self,
         depth: u32,

@@ -23,8 +23,8 @@ impl RunDriver {
         }
     }
 
-    /// Checks that all objects of a depth exist and are long enough for their tables. Also checks that the tables of a
-    /// worker's shards have their committed content.
+    /// Checks that all objects of a depth exist and are long enough for their tables. Also verifies the contents of
+    /// the tables whose shards `worker` owns.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());
         let tables = manifest.tables(objects, depth).await?;
@@ -70,8 +70,8 @@ impl RunDriver {
         }
     }
 
-    /// Drops the last depth repeatedly until the tables of the last depth are stored, since the search can resume only
-    /// from such a depth. Never drops the first depth.
+    /// Drops depths from the end until the tables of the last remaining depth are stored, since the search can resume
+    /// only from such a depth. Never drops the first depth.
     pub(super) fn drop_trailing(&mut self) {
         let depths = &mut self.manifest_mut().depths;
         while depths.len() > 1 && depths.last().is_some_and(|last| !last.record.kept) {

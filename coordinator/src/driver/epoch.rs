@@ -13,7 +13,8 @@ use hatebeam_runs::{EndReason, Table};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
-/// A secret for each ordered pair of workers of an epoch. It proves to the receiver of children who sends them.
+/// A secret for each ordered pair of workers in an epoch. A worker that receives children uses it to verify the
+/// sender.
 struct PairSecrets(Vec<Vec<Secret>>);
 
 impl PairSecrets {
@@ -27,7 +28,7 @@ impl PairSecrets {
     }
 }
 
-/// Returns the members of an epoch as the member at `place` sees them.
+/// Returns the members of an epoch, with the secrets that each of them shares with the member at index `place`.
 fn peers_of(place: usize, members: &[Member], PairSecrets(secrets): &PairSecrets) -> Vec<Peer> {
     let peer = |(other, member): (usize, &Member)| Peer {
         name: member.name.clone(),
@@ -43,7 +44,7 @@ fn peers_of(place: usize, members: &[Member], PairSecrets(secrets): &PairSecrets
 pub(super) enum EpochEnd {
     /// The run ends.
     Run(RunEnd),
-    /// A worker joined, disconnected, or wants to leave.
+    /// The set of available workers changed.
     WorkersChanged,
 }
 
@@ -63,7 +64,7 @@ impl RunDriver {
                 self.commit(pending.take()).await?;
                 return Ok(end);
             }
-            // Workers that want to leave, and are not in this epoch, need not wait until it ends.
+            // Workers that want to leave and are not in this epoch need not wait until it ends.
             self.parts.registry.release(&workers.members);
             let started = self.parts.env.now();
             depth += 1;
@@ -179,7 +180,8 @@ impl RunDriver {
         Ok(depth)
     }
 
-    /// Adds the times of a depth to the measured speeds. The wells are spread evenly over the shards.
+    /// Adds the expansion times of a depth to the measured speeds. Assumes that the parents are spread evenly over
+    /// the shards.
     fn measure(&mut self, workers: &EpochWorkers, parents: u64, explored: &Explored) {
         let shards = self.owners.len().max(1) as u64;
         for (member, &busy) in workers.members.iter().zip(&explored.busy_micros) {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Number of times that two workers must fail to reach each other before one of them is quarantined. A single failure
-/// may be the consequence of a lost worker.
+/// may be a consequence of the loss of a worker.
 const PAIR_LIMIT: u32 = 2;
 /// Total weight of a worker's own failures at which it is quarantined.
 const OWN_LIMIT: u32 = 9;
@@ -42,7 +42,7 @@ struct OwnFailures {
     reason: String,
 }
 
-/// Failures of workers since a depth was last committed.
+/// Failures, losses and quarantines of the workers.
 #[derive(Debug, Default)]
 pub(super) struct FailureTracker {
     /// Number of times that the two workers of each pair failed to reach each other. The lesser name comes first.
@@ -118,8 +118,8 @@ impl FailureTracker {
     }
 
     /// Returns the worker with the most unreachable peers, and the reason to quarantine it. Returns `None` if no pair
-    /// of workers has failed [`PAIR_LIMIT`] times. If just one pair is affected, the choice is arbitrary, and the
-    /// worker with the greater name is returned.
+    /// of workers has failed [`PAIR_LIMIT`] times. Among workers with equally many unreachable peers, the choice is
+    /// arbitrary, and the one with the greatest name is returned.
     fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_here = |name: &String| workers.contains(&name.as_str());
         let pairs: Vec<_> = self
@@ -170,10 +170,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum pause after consecutive transient failures, as a multiple of [`PAUSE`].
 const MAX_PAUSES: u32 = 20;
 
-/// Number of attempts without a committed depth, each ended by the loss of a worker, after which the run is marked
-/// failed. Epochs with at least [`WORKERS_PER_LOSS`] workers have a higher limit.
+/// Number of attempts, each ended by the loss of a worker, after which the run is marked failed. A committed depth
+/// resets the count. Epochs with at least [`WORKERS_PER_LOSS`] workers have a higher limit.
 const MAX_LOSSES: u32 = 8;
-/// Number of workers in an epoch per loss that is allowed in addition to [`MAX_LOSSES`]. In a large epoch, workers may
+/// The limit [`MAX_LOSSES`] rises by one for this many workers of an epoch, because the workers of a large epoch may
 /// leave one by one.
 const WORKERS_PER_LOSS: u32 = 4;
 /// Maximum pause after an attempt that ended with the loss of a worker.
@@ -210,9 +210,9 @@ impl Retries {
         (self.permanent < MAX_FAILURES).then_some(PAUSE)
     }
 
-    /// Records a loss in an epoch of `workers` workers, and returns the pause before the next attempt. Returns `None`
-    /// if there were too many losses. The first two pauses are zero, since single losses are normal. The next ones
-    /// double, because a failed network may recover.
+    /// Records a loss in an epoch with this number of workers, and returns the pause before the next attempt. Returns
+    /// `None` if there were too many losses. The first two pauses are zero, since single losses are normal. Later
+    /// pauses double, so that a failed network has time to recover.
     pub(super) fn pause_after_loss(&mut self, workers: usize) -> Option<Duration> {
         self.losses += 1;
         let workers = u32::try_from(workers).unwrap_or(u32::MAX);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_two_workers_is_quarantined_but_never_the_only_one() {
+    fn one_of_two_workers_is_quarantined_but_an_only_worker_is_not() {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "b")]));
         failures.note(&unreachable(&[("b", "a")]));

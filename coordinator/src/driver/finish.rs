@@ -1,4 +1,4 @@
-//! The end of a run.
+//! The end of a run: reading back the best game, saving the final state, and deleting garbage.
 
 use super::error::DriverError;
 use super::state::{RunDriver, RunEnd};
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 impl RunDriver {
-    /// Ends the run, saves its manifest, and sends its end event. Releases the workers first: they are not needed any more.
+    /// Ends the run, saves its manifest, and sends its end event. First removes the workers' shard assignments.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<(), DriverError> {
         self.parts.registry.set_shards(&[], &[]);
         match end {
@@ -41,7 +41,7 @@ impl RunDriver {
         if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
             self.send_budget_event(end, "one more depth would exceed the limit");
         }
-        // With the reason saved, the next coordinator reads the game back without workers.
+        // Once the end reason is saved, a successor of this coordinator reads the game back without workers.
         self.save().await?;
         let registry = Arc::clone(&self.parts.registry);
         let result = tokio::select! {
@@ -147,7 +147,7 @@ async fn collect(parts: &Parts, manifest: &Manifest) {
 
 /// Result of [`mark_failed`].
 pub(crate) enum Failed {
-    /// The manifest is saved, or another coordinator had ended the run already.
+    /// The manifest is saved, or another coordinator has already ended the run.
     Saved(Box<Manifest>),
     /// The manifest no longer exists.
     Missing,

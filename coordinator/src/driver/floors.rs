@@ -1,9 +1,9 @@
-//! Estimated floors: the cuts of the last depths, from which the floor of the next one is estimated.
+//! The cuts of the committed depths. The floor of the next depth (a rank below which candidates are dropped
+//! immediately) is estimated from them.
 
 use hatebeam_runs::Manifest;
 use hatebeam_search::RecentCuts;
 
-/// Returns the cuts of the committed depths.
 pub(super) fn cuts_of(manifest: &Manifest) -> RecentCuts {
     let mut cuts = RecentCuts::default();
     for record in manifest.records() {

@@ -6,7 +6,7 @@
 //! 1. The workers expand their wells, which gives the candidates for the next depth.
 //! 2. The workers count candidates, and the coordinator finds the *cut*: the lowest rank (a score with its tie-breaks)
 //!    that survives.
-//! 3. Each worker selects its survivors (the candidates above the cut), and uploads them as tables while the next
+//! 3. Each worker selects its survivors (the candidates at or above the cut), and uploads them as tables while the next
 //!    depth is expanded.
 //! 4. When all tables of the depth are in the object store, the coordinator saves a manifest that lists them. This
 //!    write commits the depth.
@@ -21,11 +21,11 @@
 //! | [`assign`] | assignment of shards to workers |
 //! | [`epoch`] | one epoch: preparation and depths |
 //! | [`workers`], [`cut`] | orders to all workers of an epoch; the search for the cut |
-//! | [`commit`] | committing a depth |
+//! | [`commit`], [`uploaded`] | committing a depth; checks of uploaded tables |
 //! | [`updates`] | limits and stop requests from clients |
 //! | [`recovery`], [`failures`] | failed depths: retries, quarantine, failure of the run |
-//! | [`assign`], [`speeds`] | shares of the workers |
-//! | [`floors`] | estimated floors |
+//! | [`speeds`] | measured speeds of the workers, which determine their shares of the shards |
+//! | [`floors`] | the cuts from which floors are estimated |
 //! | [`damage`] | committed depths whose tables cannot be read |
 //! | [`finish`] | the end of a run: reading back the best game, garbage collection |
 

@@ -13,7 +13,7 @@ const SETTLE: Duration = Duration::from_millis(400);
 /// Maximum time to wait for the workers to settle. After this time, the epoch begins even if workers keep joining and
 /// leaving.
 const MAX_SETTLE: Duration = Duration::from_secs(5);
-/// Interval at which a waiting run checks its limits. Waiting also uses time and money.
+/// Interval at which a waiting run checks its limits, since waiting also uses time and money.
 const LIMIT_CHECK: Duration = Duration::from_secs(1);
 
 /// Result of waiting for workers.
@@ -37,7 +37,7 @@ pub(crate) fn missing_memory(workers: &[Member], layout: ShardLayout) -> Option<
     }
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let memory = workers.iter().map(|worker| worker.memory_bytes).sum();
-    // Each worker holds a part of the wells, for which only its own threads have buffers.
+    // A worker has buffers only for its own threads, so the estimate uses the greatest thread count, not the sum.
     let threads = workers.iter().map(|worker| worker.threads).max();
     Some(format!(
         "a beam of {} wells in {} shards needs {:.1} GB of memory, and the {} connected workers have {:.1} GB",

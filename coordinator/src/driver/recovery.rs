@@ -11,8 +11,8 @@ impl RunDriver {
     /// Handles a failed depth, and returns the pause before it is retried. Quarantines a worker that failed or was lost
     /// too often.
     ///
-    /// Returns an error, which fails the run, if the depth had too many permanent failures or too many attempts ended
-    /// with the loss of a worker.
+    /// Returns an error if the depth had too many permanent failures, if too many attempts ended with the loss of a
+    /// worker, or if a reported damage cannot be checked.
     pub(super) async fn recover(
         &mut self,
         error: WorkerError,

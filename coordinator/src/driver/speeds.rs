@@ -1,15 +1,16 @@
-//! Measured speeds of workers, for the assignment of shards.
+//! Measured speeds of workers, which determine their shares of the shards.
 
 use std::collections::BTreeMap;
 
-/// Time for which a worker must have searched before its speed counts, in microseconds.
+/// Minimum measured time before a worker's speed is used, in microseconds.
 const MIN_BUSY: u64 = 1_000_000;
-/// Time after which older measurements count half.
+/// Measured time above which all measurements so far are halved, in microseconds. Newer measurements then count more.
 const MAX_BUSY: u64 = 60_000_000;
-/// Measured speeds per thread count at most this much more or less than their mean.
+/// Maximum factor between a worker's measured speed and the speed expected from its thread count. Faster and slower
+/// workers count as if they had this factor.
 const MAX_RATIO: u64 = 4;
 
-/// What a worker has expanded, and in which time.
+/// Number of wells that a worker has expanded, and the time that it needed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     wells: u64,
@@ -17,19 +18,19 @@ struct Measured {
 }
 
 impl Measured {
-    /// Wells per second, once the worker has searched for long enough.
+    /// Returns the wells per second, or `None` if the measured time is shorter than [`MIN_BUSY`].
     fn speed(self) -> Option<u64> {
         (self.busy_micros >= MIN_BUSY)
             .then(|| self.wells.saturating_mul(1_000_000) / self.busy_micros)
     }
 }
 
-/// Measured speeds by name of the worker.
+/// Measured speeds by worker name.
 #[derive(Debug, Default)]
 pub(super) struct Speeds(BTreeMap<String, Measured>);
 
 impl Speeds {
-    /// Adds the expansion of a depth by a worker.
+    /// Adds a worker's expansion of one depth.
     pub(super) fn add(&mut self, worker: &str, wells: u64, busy_micros: u64) {
         let measured = self.0.entry(worker.to_owned()).or_default();
         measured.wells = measured.wells.saturating_add(wells);
@@ -40,8 +41,9 @@ impl Speeds {
         }
     }
 
-    /// Returns the weights of workers with these names and numbers of threads: their speeds. A worker that was not measured
-    /// counts as if its threads had the mean speed of the others. Without any measurement, the weights are the threads.
+    /// Returns the weight of each worker in a list of names and thread counts: its measured speed. A worker without a
+    /// measurement counts as if its threads had the mean speed of the measured threads. If no worker was measured,
+    /// the weights are the thread counts.
     pub(super) fn weights(&self, workers: &[(&str, u32)]) -> Vec<u64> {
         let speed = |name: &str| self.0.get(name).and_then(|measured| measured.speed());
         let known = workers
@@ -73,13 +75,13 @@ mod tests {
         let mut speeds = Speeds::default();
         let workers = [("a", 72), ("b", 64), ("c", 8)];
         assert_eq!(speeds.weights(&workers), [72, 64, 8]);
-        // A single short depth is no measurement.
+        // A single short depth is not enough.
         speeds.add("a", 1000, 1000);
         assert_eq!(speeds.weights(&workers), [72, 64, 8]);
         speeds.add("a", 720_000, 999_000);
         speeds.add("b", 1_280_000, 1_000_000);
         let weights = speeds.weights(&workers);
-        // 721,000 and 1,280,000 wells a second; 14,713 for each thread.
+        // 721,000 and 1,280,000 wells per second, on average 14,713 per thread.
         assert_eq!(weights, [721_000, 1_280_000, 8 * 14_713]);
     }
 

@@ -28,14 +28,13 @@ pub(crate) struct RunDriver {
     pub(super) seconds: f64,
     /// Cost of waiting for workers since the last committed depth.
     pub(super) waiting: Micros,
-    /// Measured speeds of the workers.
     pub(super) speeds: Speeds,
     /// Whether the budget warning for the current limits was sent.
     pub(super) has_warned: bool,
 }
 
 impl RunDriver {
-    /// Creates the driver of an open run. Nothing is saved until it [runs](RunDriver::run).
+    /// Creates the driver of an open run. Saves nothing until [`run`](RunDriver::run) is called.
     pub(crate) fn new(parts: Arc<Parts>, mut versioned: VersionedManifest) -> RunDriver {
         versioned.manifest.coordinator = parts.settings.name.clone();
         RunDriver {
@@ -59,13 +58,13 @@ impl RunDriver {
         &mut self.versioned.manifest
     }
 
-    /// Returns the last committed depth.
+    /// Returns the last committed depth, or 0 if none is committed.
     pub(super) fn depth(&self) -> u32 {
         let last = self.manifest().last();
         last.map_or(0, |last| last.record.depth)
     }
 
-    /// Sets the note that tells clients what the run is waiting for. An empty text clears the note.
+    /// Sets the note that shows clients why the run is waiting. An empty text clears the note.
     pub(super) fn note(&self, text: impl Into<String>) {
         self.parts.queue.note(&self.manifest().name, text.into());
     }

@@ -55,7 +55,7 @@ impl RunDriver {
         manifest.limits.exceeded_by(&Usage {
             depth: last.record.depth,
             cost: self.spent(),
-            // The next depth may begin without waiting.
+            // The next depth may not have to wait for workers.
             depth_cost: last.cost.saturating_sub(last.waiting),
             time: Duration::from_millis(ledger.milliseconds),
             depth_time: Duration::try_from_secs_f64(last.record.seconds).unwrap_or_default(),

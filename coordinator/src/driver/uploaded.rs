@@ -1,22 +1,21 @@
-//! Checks of the tables that a worker says it has uploaded, before a manifest names them.
+//! Checks the tables that a worker reports as uploaded, before a manifest lists them.
 
 use crate::registry::WorkerError;
 use hatebeam_objects::Objects;
 use hatebeam_runs::{RUNS, Table, frontier_key};
 
-/// The tables of one worker at a depth.
+/// The uploaded tables of one worker at one depth.
 pub(super) struct Uploaded<'a> {
     pub(super) run: &'a str,
     pub(super) epoch: u64,
     pub(super) depth: u32,
-    /// Name of the worker.
     pub(super) worker: &'a str,
     pub(super) tables: &'a [Table],
 }
 
 impl Uploaded<'_> {
-    /// Checks that the tables are in the worker's own object, and that this object exists and is long enough. The contents
-    /// have a checksum, which is verified when a table is loaded.
+    /// Checks that the tables are in the worker's own object, and that this object exists and is long enough. Does
+    /// not read the contents: their checksums are verified when the tables are loaded.
     pub(super) async fn check(&self, objects: &Objects) -> Result<(), WorkerError> {
         let failed = |reason: String| Err(WorkerError::failed(self.worker, &reason));
         let key = frontier_key(self.depth, self.epoch, self.worker);
@@ -41,9 +40,9 @@ impl Uploaded<'_> {
             Err(error) if error.is_not_found() => {
                 failed(format!("its object {key} does not exist"))
             }
-            // An unavailable store does not accept the manifest either, which is retried.
+            // If the store is unavailable, saving the manifest fails too, and is retried.
             Err(error) => {
-                tracing::debug!(worker = self.worker, %error, "cannot look at uploaded tables");
+                tracing::debug!(worker = self.worker, %error, "cannot check uploaded tables");
                 Ok(())
             }
         }
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_tables_in_the_workers_own_object_count() {
+    async fn only_tables_in_the_workers_own_complete_object_are_accepted() {
         let objects = direct(&Memory::new());
         let own = "frontier/00003/2-w1";
         objects

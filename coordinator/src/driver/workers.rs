@@ -1,4 +1,4 @@
-//! The workers of an epoch, which all receive each order at the same time.
+//! The workers of an epoch, and the orders that all of them receive at the same time.
 
 use super::uploaded::Uploaded;
 use crate::parts::Parts;
@@ -42,7 +42,7 @@ pub(super) struct Explored {
     pub(super) children: u64,
     pub(super) sent: u64,
     pub(super) sent_bytes: u64,
-    /// Time that each worker took, in microseconds.
+    /// Expansion time of each worker, in microseconds.
     pub(super) busy_micros: Vec<u64>,
     /// Median of the survivors' scores.
     pub(super) median: i32,
@@ -60,7 +60,7 @@ enum Attempted {
 
 /// The workers' verdict on a cut.
 struct Validation {
-    /// Whether a table was too small, so that a child above the cut was dropped.
+    /// Whether a table may have dropped a child at or above the cut.
     dropped: bool,
     /// The survivors whose rank equals the cut. Empty if all candidates with that rank survive.
     tied: Vec<NodeWell>,
@@ -279,7 +279,8 @@ impl EpochWorkers {
     }
 }
 
-/// Waits a short time for the other workers' answers, and adds the unreachable peers that they report to `error`.
+/// Waits for the other workers' answers for at most [`PEER_REPORT_TIME`], and adds the unreachable peers that they
+/// report to `error`.
 async fn collect_peer_reports(mut error: WorkerError, mut asked: JoinSet<Answered>) -> WorkerError {
     let until = Instant::now() + PEER_REPORT_TIME;
     while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {

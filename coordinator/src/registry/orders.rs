@@ -7,9 +7,9 @@ use hatebeam_proto::messages::{
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Time without progress after which a worker that still sends heartbeats counts as failed. Its machine is paid in the
-/// meantime. Tables are loaded and uploaded in several requests, and no other step without visible progress takes this
-/// long.
+/// Time without progress after which a worker that still sends heartbeats counts as failed. Its machine costs money
+/// in the meantime. Loading and uploading tables take several requests, which count as progress, and no other step
+/// without visible progress takes this long.
 const STALL: Duration = Duration::from_secs(10 * 60);
 
 /// The error returned when a worker does not carry out an order.
@@ -69,14 +69,14 @@ impl WorkerError {
     }
 }
 
-/// Progress of a worker.
+/// The parts of a heartbeat that change while a worker makes progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     epoch: u64,
     depth: u32,
     /// Number of expanded parents.
     expanded: u64,
-    /// Number of requests to the object store.
+    /// Number of object store requests.
     requests: u64,
 }
 
@@ -92,7 +92,8 @@ impl Progress {
 }
 
 impl WorkerRegistry {
-    /// Sends an order to a worker and waits for the answer.
+    /// Sends an order to a worker and waits for the answer. Returns an error if the worker disconnects, stalls, or
+    /// answers that the order failed.
     pub(crate) async fn ask(
         &self,
         member: &Member,
@@ -151,7 +152,7 @@ impl WorkerRegistry {
         Some(Progress::of(&worker.heartbeat))
     }
 
-    /// Whether a worker has expanded its parents, and another worker of its epoch has not.
+    /// Whether a worker has expanded all its parents while another worker of its epoch has not.
     fn waits_for_others(&self, member: &Member) -> bool {
         let sessions = self.sessions();
         let Some(worker) = sessions.workers.get(&member.name) else {

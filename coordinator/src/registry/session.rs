@@ -18,12 +18,13 @@ const MAX_ADDRESS: usize = 1024;
 const MAX_THREADS: u32 = 65_536;
 
 impl WorkerRegistry {
-    /// Starts the session of a worker: sends it a welcome, and receives its messages in the background until the
-    /// session ends. The channel `outbound` must have capacity for one message.
+    /// Starts the session of a worker: sends it a welcome message, and receives its messages in the background until
+    /// the session ends. The channel `outbound` must have capacity for one message.
     ///
     /// # Errors
-    /// Returns an error if the worker's hello is invalid, if its version differs from the coordinator's, if a different
-    /// worker with the same name is connected, or if too many workers are connected.
+    /// Returns an error if the worker's hello message is invalid, if its version or search fingerprint differs from the
+    /// coordinator's, if another worker with the same name is connected, if too many workers are connected, or if the
+    /// coordinator is shutting down.
     pub fn join(
         self: &Arc<Self>,
         hello: Hello,
@@ -38,7 +39,7 @@ impl WorkerRegistry {
         });
         let name = hello.name.clone();
         let session = self.begin_session(hello, &outbound)?;
-        // An error can be ignored: if the channel is closed, the session ends below.
+        // If the channel is closed, the worker is gone, and the session ends below.
         let _ = outbound.try_send(welcome);
         drop(outbound);
         let registry = Arc::clone(self);
@@ -89,7 +90,7 @@ impl WorkerRegistry {
             hello,
         };
         sessions.lost.retain(|(_, lost)| lost.name != name);
-        // This replaces and ends an earlier session of the same process, or of a process that has become silent.
+        // This replaces and ends an earlier session of the same process, or of a silent process with the same name.
         sessions.workers.insert(name, worker);
         drop(sessions);
         self.metrics.joined.add(1);
@@ -97,7 +98,7 @@ impl WorkerRegistry {
         Ok(session)
     }
 
-    /// Checks that a worker finds the same frontiers as this program.
+    /// Returns an error if the search fingerprint of a worker differs from the coordinator's.
     fn check_search(&self, hello: &Hello) -> Result<(), LinkError> {
         if hello.search == self.search.as_str() {
             return Ok(());

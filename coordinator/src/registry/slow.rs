@@ -1,4 +1,4 @@
-//! Detection of slow workers, for which the others must wait.
+//! Detection of workers for which the others must wait.
 
 use super::state::{Worker, WorkerRegistry};
 use std::convert::Infallible;
@@ -30,7 +30,7 @@ impl Worker {
         self.behind.is_some_and(|since| since.elapsed() > TOLERANCE)
     }
 
-    /// Whether the search has waited for the worker's uploads for longer than [`TOLERANCE`].
+    /// Whether the worker has waited for its uploads for longer than [`TOLERANCE`].
     pub(super) fn is_uploading_late(&self) -> bool {
         self.uploads
             .is_some_and(|since| since.elapsed() > TOLERANCE)

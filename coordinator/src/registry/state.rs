@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-/// Number of drained workers from which on those that are not connected are forgotten.
+/// Number of drained workers at which those that are not connected are removed from the set.
 const MAX_DRAINED: usize = 4096;
 /// Maximum number of recently lost workers in the list for clients.
 pub(super) const MAX_LOST: usize = 16;
@@ -102,7 +102,7 @@ pub(super) struct Sessions {
     pub(super) requests: RequestCounts,
     /// Recently lost workers, most recent first.
     pub(super) lost: VecDeque<(Instant, LostWorker)>,
-    /// Whether no more workers may join, because the coordinator shuts down.
+    /// Whether the coordinator is shutting down, so that no worker may join.
     pub(super) is_closed: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct WorkerRegistry {
     pub(super) heartbeat: Duration,
     pub(super) lost_after: Duration,
     pub(super) metrics: CoordinatorMetrics,
-    /// Fingerprint of the search, which the workers must have.
+    /// Search fingerprint that workers must have.
     pub(super) search: Fingerprint,
 }
 
@@ -145,7 +145,7 @@ impl WorkerRegistry {
         })
     }
 
-    /// Returns how long a worker may be silent before it is considered lost.
+    /// Returns the time without a message after which a worker is considered lost.
     pub(crate) fn lost_after(&self) -> Duration {
         self.lost_after
     }
@@ -154,7 +154,7 @@ impl WorkerRegistry {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a receiver that is notified when workers join, leave, or want to leave.
+    /// Returns a receiver that is notified when the set of available workers may have changed.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -195,7 +195,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Returns the workers' processes and their machines, for charging.
+    /// Returns the worker processes whose machines are charged.
     pub(crate) fn present(&self) -> Vec<ActiveProcess> {
         let process = |worker: &Worker| ActiveProcess {
             name: worker.hello.name.clone(),
@@ -220,8 +220,9 @@ impl WorkerRegistry {
         recent.map(|(_, lost)| lost.clone()).collect()
     }
 
-    /// Gives the worker of this name no shards until [`WorkerRegistry::undrain`], even if it reconnects. It stays connected:
-    /// whatever supervises a worker that exits starts it again. Returns `false` if it is not connected.
+    /// Makes a worker unavailable for shards until [`undrain`](WorkerRegistry::undrain) is called, even if it
+    /// reconnects. The worker stays connected, because a supervisor would restart a worker that exits. Returns
+    /// `false` if no worker with this name is connected.
     pub(crate) fn drain(&self, name: &str) -> bool {
         let mut sessions = self.sessions();
         if !sessions.workers.contains_key(name) {
@@ -239,7 +240,7 @@ impl WorkerRegistry {
         true
     }
 
-    /// Gives the worker of this name shards again. Returns `false` if it is not drained.
+    /// Makes a drained worker available for shards again. Returns `false` if it is not drained.
     pub(crate) fn undrain(&self, name: &str) -> bool {
         let was_drained = self.sessions().drained.remove(name);
         if was_drained {
@@ -248,7 +249,7 @@ impl WorkerRegistry {
         was_drained
     }
 
-    /// Excludes the worker of this name from the available workers for this duration, even if it reconnects.
+    /// Makes a worker unavailable for shards for a limited time, even if it reconnects.
     pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
         let now = self.env.now();
         let quarantine = Quarantine {
@@ -296,7 +297,7 @@ impl WorkerRegistry {
         });
     }
 
-    /// Releases all leaving workers, also those that will want to leave.
+    /// Releases leaving workers, both now and whenever another worker wants to leave.
     pub(crate) async fn keep_releasing(&self) -> Infallible {
         let mut changes = self.changes();
         loop {
@@ -306,8 +307,8 @@ impl WorkerRegistry {
         }
     }
 
-    /// Ends all sessions and refuses workers from now on. A coordinator that shuts down may wait for an object store that
-    /// does not respond, and its workers must not wait with it: they join the next coordinator.
+    /// Ends all sessions and refuses new ones. The workers can then join the next coordinator while this one still
+    /// waits for an object store that does not respond.
     pub(crate) fn close(&self) {
         self.release(&[]);
         let mut sessions = self.sessions();

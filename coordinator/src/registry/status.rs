@@ -47,7 +47,7 @@ pub struct WorkerStatus {
     pub threads: u32,
     /// Number of shards assigned to the worker.
     pub shards: u32,
-    /// Number of parents in the worker's shards at the current depth that are expanded.
+    /// Number of expanded parents in the worker's shards at the current depth.
     pub expanded: u64,
     /// Number of parents in the worker's shards at the current depth.
     pub parents: u64,
@@ -67,7 +67,7 @@ pub struct WorkerStatus {
     pub machine: Machine,
     /// Total size in bytes of the tables that the worker has not uploaded yet.
     pub uploading_bytes: u64,
-    /// Whether the search is held up by the worker's uploads.
+    /// Whether the search has been waiting for the worker's uploads.
     pub uploads_behind: bool,
 }
 

@@ -200,7 +200,7 @@ async fn drained_worker_stays_out_until_it_is_undrained() {
     registry.set_shards(&[], &[]);
     registry.release(&[]);
     assert_eq!(state(), WorkerState::Drained);
-    // A supervisor that starts it again changes nothing.
+    // A restart does not end the drained state.
     drop(first);
     tokio::time::sleep(LOST_AFTER * 2).await;
     let _again = join(&registry, hello("w")).unwrap();
@@ -264,7 +264,8 @@ async fn worker_far_behind_the_median_is_slow() {
     assert_eq!((expansion.expanded, expansion.parents), (180, 300));
 }
 
-/// Sends heartbeats every second for this time: in each, `beat` follows from the number of seconds.
+/// Sends a heartbeat for each worker every second. The worker's function computes it from the number of elapsed
+/// seconds.
 async fn beat_for(minutes: u64, workers: &[(&Connection, &dyn Fn(u64) -> Heartbeat)]) {
     for second in 0..minutes * 60 {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -285,7 +286,7 @@ fn expanding(expanded: u64) -> Heartbeat {
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_that_hangs_fails_and_workers_that_wait_for_it_do_not() {
+async fn hanging_worker_fails_but_a_worker_that_waits_for_it_does_not() {
     let registry = registry();
     let (hanging, waiting) = (
         join(&registry, hello("hanging")).unwrap(),
@@ -313,7 +314,7 @@ async fn worker_that_hangs_fails_and_workers_that_wait_for_it_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_to_the_object_store_are_progress() {
+async fn object_store_requests_count_as_progress() {
     let registry = registry();
     let worker = join(&registry, hello("w")).unwrap();
     let member = registry.members().remove(0);

@@ -9,7 +9,6 @@ use hatebeam_proto::v1;
 use hatebeam_runs::{CommittedDepth, EndReason, GameResult, Limits};
 use std::time::Duration;
 
-/// Converts the status of a run.
 pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
     let manifest = &run.manifest;
     let limit = manifest.end.filter(|end| end.is_limit());
@@ -40,7 +39,7 @@ pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
     }
 }
 
-/// Converts a run for a list: without its machines and its replay, which can be large.
+/// Converts the status of a run for a list. Omits the machines and the replay, which can be large.
 pub(super) fn run_summary(run: &RunStatus) -> v1::RunStatus {
     let mut summary = run_status(run);
     if let Some(cost) = &mut summary.cost {
@@ -100,7 +99,6 @@ fn cost(cost: &Cost) -> v1::Cost {
     }
 }
 
-/// Converts a committed depth.
 pub(super) fn depth_record(depth: &CommittedDepth) -> v1::DepthRecord {
     let record = &depth.record;
     v1::DepthRecord {
@@ -122,7 +120,6 @@ pub(super) fn depth_record(depth: &CommittedDepth) -> v1::DepthRecord {
     }
 }
 
-/// Converts the status of a worker.
 pub(super) fn worker_status(worker: &WorkerStatus) -> v1::WorkerStatus {
     v1::WorkerStatus {
         name: worker.name.clone(),
@@ -145,7 +142,6 @@ pub(super) fn worker_status(worker: &WorkerStatus) -> v1::WorkerStatus {
     }
 }
 
-/// Converts an alert.
 pub(super) fn alert(alert: Alert) -> v1::Alert {
     v1::Alert {
         kind: alert.kind.name().to_owned(),

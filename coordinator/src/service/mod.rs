@@ -1,4 +1,4 @@
-//! The coordinator's gRPC services. Only this module uses the generated protobuf types.
+//! The coordinator's gRPC services.
 
 mod convert;
 mod reflection;
@@ -35,7 +35,7 @@ pub(crate) async fn add_services(
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let guard = Guard::new(tokens);
-    // The coordinator's certificate permits all that a client's permits.
+    // A coordinator's certificate permits everything that a client's certificate permits.
     let clients = guard.clone().for_roles(&[Role::Client, Role::Coordinator]);
     let workers = guard.for_roles(&[Role::Worker]).or_certificate();
     let reflection = reflection();

@@ -21,7 +21,8 @@ use tonic::{Request, Response, Status};
 
 /// Maximum length of a run specification in bytes.
 const MAX_SPEC: usize = 64 << 10;
-// A request with a network and the longest specification fits into a message. The last part is for the other fields.
+// A request with the largest network and the longest specification must fit into a message. 4096 bytes are reserved
+// for the other fields.
 const _: () = assert!(MAX_NETWORK_BYTES + MAX_SPEC + 4096 <= MAX_MESSAGE);
 /// Maximum number of runs in a page of the list of runs.
 const MAX_PAGE_RUNS: usize = 1000;
@@ -134,7 +135,7 @@ impl Runs for Service {
     }
 }
 
-/// Returns a page of the list of runs, or a single run in full.
+/// Returns a page of the list of runs. If the request contains a name, returns only that run, in full.
 fn page(
     coordinator: &Coordinator,
     request: &v1::ListRequest,
@@ -148,7 +149,12 @@ fn page(
         response.runs.extend(run.iter().map(run_status));
         return Ok(response);
     }
-    let invalid = || RequestError::Invalid(format!("{:?} is not a page", request.page));
+    let invalid = || {
+        RequestError::Invalid(format!(
+            "invalid page {:?}: use `next` of an answer",
+            request.page
+        ))
+    };
     let after = match request.page.as_str() {
         "" => None,
         text => Some(ListPosition::parse(text).ok_or_else(invalid)?),
@@ -189,7 +195,7 @@ fn submission(
     let unreadable =
         |error: serde_json::Error| invalid(format!("the specification cannot be parsed: {error}"));
     let mut spec: Value = serde_json::from_str(&request.spec).map_err(unreadable)?;
-    // A client that names no search wants that of this program.
+    // If the client does not name a search fingerprint, use the one of this program.
     if let Value::Object(fields) = &mut spec {
         let own = || Value::from(search.as_str());
         fields.entry("search").or_insert_with(own);
@@ -247,7 +253,7 @@ async fn watch(
         }
         if is_all {
             tokio::time::sleep(INTERVAL / 4).await;
-            // If the run does not change, a message is still sent, since the workers have made progress.
+            // If the run does not change, send a message anyway, since the workers may have made progress.
             let _ = tokio::time::timeout(INTERVAL * 3 / 4, changes.changed()).await;
         }
     }

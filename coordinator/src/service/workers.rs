@@ -11,7 +11,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Capacity of the queue of messages to a worker. In practice, the queue is never full.
+/// Maximum number of queued messages to a worker.
 const QUEUE: usize = 16;
 
 #[tonic::async_trait]

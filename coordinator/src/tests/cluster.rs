@@ -83,7 +83,6 @@ impl Hooks {
     }
 }
 
-/// A running coordinator.
 pub(crate) struct Process {
     pub(crate) coordinator: Coordinator,
     pub(crate) hooks: Arc<Hooks>,
@@ -93,7 +92,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Shuts the coordinator down gracefully.
     pub(crate) async fn stop(self) -> Result<(), CoordinatorError> {
         let _ = self.stop.send(());
         self.running.await.unwrap()
@@ -148,7 +146,6 @@ impl Cluster {
         }
     }
 
-    /// Starts a coordinator with this name.
     pub(crate) async fn coordinator(&self, name: &str) -> Process {
         self.try_coordinator(name, self.objects()).await.unwrap()
     }
@@ -183,7 +180,6 @@ impl Cluster {
         })
     }
 
-    /// Adds a worker that reacts to orders as the script decides.
     pub(crate) fn worker(&self, process: &Process, name: &str, script: Script) {
         self.try_worker(process, hello(name), script).unwrap();
     }
@@ -256,7 +252,6 @@ impl Cluster {
         }
     }
 
-    /// Submits the run with a depth limit.
     pub(crate) async fn submit(&self, process: &Process, max_depth: u32) -> RunStatus {
         let submission = self.submission(max_depth);
         process.coordinator.submit(submission).await.unwrap()
@@ -272,7 +267,6 @@ impl Cluster {
         objects.delete(&key).await.unwrap();
     }
 
-    /// Waits until the run satisfies a condition.
     pub(crate) async fn wait(
         &self,
         process: &Process,
@@ -303,7 +297,7 @@ impl Cluster {
         loaded.unwrap().manifest
     }
 
-    /// Asserts that the run is finished at this depth, that its digests equal those of the single-threaded search, that
+    /// Asserts that the run is finished at `depth` with the digests of the single-threaded search. Also asserts that
     /// the files of its best game exist, and that the store contains no leftover table lists or events.
     pub(crate) async fn assert_finished(&self, depth: u32) {
         let manifest = self.saved().await;
@@ -331,7 +325,7 @@ impl Cluster {
     }
 }
 
-/// Returns a valid hello of a worker with this name.
+/// Returns a valid hello message from a worker with this name.
 pub(crate) fn hello(name: &str) -> Hello {
     Hello {
         name: name.to_owned(),
@@ -399,7 +393,6 @@ impl Worker {
     }
 }
 
-/// Returns a worker's request to leave.
 pub(crate) fn leaving() -> FromWorker {
     FromWorker::Leaving(Leaving {
         reason: "its machine is being reclaimed".to_owned(),

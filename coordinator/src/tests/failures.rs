@@ -234,7 +234,8 @@ async fn worker_that_joins_before_the_last_allowed_loss_saves_the_run() {
     cluster.restarting_worker(&process, "w0", dying);
     cluster.submit(&process, DEPTH).await;
     cluster.wait(&process, |run| run.manifest.epoch == 7).await;
-    // Worker `w0` has been lost seven times. It is lost once more before it is quarantined, because it was alone.
+    // In epoch 7, worker `w0` is lost for the seventh time. An only worker is not quarantined, so it is lost once
+    // more, in epoch 8 together with `w1`.
     tokio::time::sleep(Duration::from_secs(5)).await;
     cluster.worker(&process, "w1", obedient());
     let run = cluster.wait(&process, |run| !run.manifest.is_open()).await;
@@ -257,7 +258,7 @@ async fn worker_that_is_lost_at_every_depth_stays_quarantined_after_a_restart() 
     cluster.submit(&process, 30).await;
     cluster.wait(&process, |run| run.depth() == 25).await;
     let run = process.coordinator.run(&cluster.run).unwrap();
-    // Each loss takes two epochs. While the worker is quarantined, no epoch ends.
+    // Each loss ends one epoch, and the worker's return ends another. During the quarantine, no epoch ends.
     assert!(run.manifest.epoch <= 8, "{}", run.manifest.epoch);
     let worker = &process.coordinator.workers()[1];
     assert_eq!(worker.state, WorkerState::Quarantined);
@@ -296,7 +297,7 @@ async fn beam_that_exceeds_the_memory_of_the_workers_waits_or_is_refused() {
     cluster.wait_for(&process, RunState::Finished).await;
 }
 
-/// Returns a script that reports damage whenever it must load this depth.
+/// Returns a script that reports damage whenever the worker must load this depth.
 fn unable_to_load(depth: u32) -> Script {
     Box::new(move |order| match order {
         OrderKind::Prepare(prepare) if prepare.depth == depth => {

@@ -1,4 +1,4 @@
-//! Submissions of runs with a network that is not part of the program.
+//! Tests of runs whose evaluator uses a submitted network.
 
 use super::cluster::{Cluster, Process, Reaction, obedient};
 use crate::{RequestError, Submission};

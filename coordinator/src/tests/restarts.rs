@@ -154,7 +154,7 @@ async fn panic_in_the_search_stops_the_coordinator_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orderly_stop_keeps_the_charges_of_a_suspended_coordinator() {
+async fn graceful_stop_keeps_the_charges_of_a_suspended_coordinator() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let reached = Arc::new(Notify::new());
@@ -190,7 +190,7 @@ async fn undelivered_end_event_is_delivered_by_the_next_coordinator() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_coordinator_sends_its_workers_away_while_the_store_hangs() {
+async fn stopping_coordinator_disconnects_its_workers_while_the_store_hangs() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
@@ -209,7 +209,7 @@ async fn stopping_coordinator_sends_its_workers_away_while_the_store_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn game_is_read_back_without_workers_also_by_the_next_coordinator() {
+async fn game_is_read_back_without_workers_by_the_next_coordinator() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let first = cluster.faulty_coordinator("a", &faults).await;
@@ -228,7 +228,7 @@ async fn game_is_read_back_without_workers_also_by_the_next_coordinator() {
         .await;
     assert_eq!(*halted.lock().unwrap(), 1);
     assert_eq!(first.coordinator.workers()[0].shards, 0);
-    // A worker that wants to leave need not wait.
+    // A worker that wants to leave is released immediately.
     worker.send(leaving()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(first.coordinator.workers(), []);
@@ -240,7 +240,7 @@ async fn game_is_read_back_without_workers_also_by_the_next_coordinator() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn upgraded_program_refuses_the_old_one_by_name_and_leaves_its_run_to_it() {
+async fn upgraded_coordinator_refuses_old_workers_and_does_not_search_old_runs() {
     let mut cluster = Cluster::new();
     let old = cluster.coordinator("old").await;
     cluster.worker(&old, "w0", obedient());

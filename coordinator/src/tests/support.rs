@@ -48,8 +48,8 @@ impl Faults {
         Arc::default()
     }
 
-    /// Makes writes return an error although they are applied. Also makes `Head` fail, with which a client would check
-    /// whether a write was applied.
+    /// Makes writes return an error although they are applied. Also makes `Head` requests fail, since a client could
+    /// use them to check whether a write was applied.
     pub(crate) fn lose_answers(&self) {
         let select =
             |call: &Call<'_>| call.operation.is_write() || call.operation == Operation::Head;
@@ -66,12 +66,10 @@ impl Faults {
         *self.failing.lock().unwrap() = Some(Box::new(select));
     }
 
-    /// Delays all operations.
     pub(crate) fn delay(&self, delay: Duration) {
         *self.delay.lock().unwrap() = delay;
     }
 
-    /// Ends all faults.
     pub(crate) fn end(&self) {
         *self.lost.lock().unwrap() = None;
         *self.failing.lock().unwrap() = None;
@@ -160,7 +158,6 @@ pub(crate) fn run_status(state: RunState, note: &str) -> RunStatus {
     }
 }
 
-/// Returns the status of an idle worker.
 pub(crate) fn worker_status(name: &str) -> WorkerStatus {
     WorkerStatus {
         name: name.to_owned(),

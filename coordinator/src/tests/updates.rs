@@ -182,7 +182,7 @@ async fn reopened_run_has_no_result_until_it_ends_again() {
 async fn run_accepted_by_a_superseded_coordinator_is_adopted() {
     let cluster = Cluster::new();
     let first = cluster.coordinator("a").await;
-    // The first coordinator is suspended: it renews nothing, and another one takes over.
+    // The first coordinator is suspended and no longer renews the lease, so another one takes over.
     first.running.abort();
     tokio::time::sleep(Duration::from_secs(10)).await;
     let second = cluster.coordinator("b").await;
@@ -196,7 +196,7 @@ async fn run_accepted_by_a_superseded_coordinator_is_adopted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_with_another_search_is_refused() {
+async fn run_with_different_search_fingerprint_is_refused() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let mut submission = cluster.submission(2);
@@ -234,14 +234,14 @@ async fn waiting_for_workers_does_not_count_as_the_cost_of_a_depth() {
     cluster.submit(&process, 5).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;
     let depth = &run.manifest.depths[3];
-    // Half a second of pause, and 400 ms until the workers have settled.
+    // The pause takes 500 ms, and the workers settle within 400 ms.
     assert!((900..1000).contains(&depth.waiting.0), "{depth:?}");
     assert!(depth.cost > depth.waiting);
     assert_eq!(run.manifest.depths[4].waiting, Micros::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_between_two_coordinators_is_not_charged_after_an_orderly_stop() {
+async fn graceful_stop_closes_the_ledger() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -275,7 +275,7 @@ async fn garbage_of_a_cancelled_run_is_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_is_reopened_once_by_two_submissions_at_the_same_time() {
+async fn simultaneous_submissions_reopen_a_run_once() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
