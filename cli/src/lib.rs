@@ -7,7 +7,7 @@ mod output;
 mod spec;
 mod state;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use commands::Args;
 use output::Failure;
 use std::ffi::OsString;
@@ -26,15 +26,43 @@ pub fn main() -> ExitCode {
 
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
-    Args::command()
+    join_help(Args::command())
+}
+
+/// Joins the lines of each paragraph in the help texts of a command and its subcommands. clap wraps every line on its own to
+/// the width of the terminal, and would print the source's line breaks as well.
+fn join_help(command: clap::Command) -> clap::Command {
+    let help = command.get_after_help().map(ToString::to_string);
+    command
+        .after_help(join_lines(&help.unwrap_or_default()))
+        .mut_subcommands(join_help)
+}
+
+/// Joins consecutive lines that are neither empty nor indented.
+fn join_lines(text: &str) -> String {
+    let is_joined = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    let mut joined = String::with_capacity(text.len());
+    let mut previous = "";
+    for (index, line) in text.lines().enumerate() {
+        if index > 0 {
+            let is_continued = is_joined(previous) && is_joined(line);
+            joined.push(if is_continued { ' ' } else { '\n' });
+        }
+        joined.push_str(line);
+        previous = line;
+    }
+    joined
 }
 
 /// Parses the command line together with the flags from the configuration file. If the user requests help or the command
 /// line is invalid, this function prints the text from clap and exits the process.
 fn command_line() -> anyhow::Result<Args> {
     let typed: Vec<OsString> = std::env::args_os().collect();
-    let merged = hatebeam_config::merge(&command(), typed)?;
-    Args::try_parse_from(&merged.words).map_err(|error| {
+    let command = command();
+    let merged = hatebeam_config::merge(&command, typed)?;
+    let matches = command.try_get_matches_from(&merged.words);
+    let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
+    args.map_err(|error| {
         if !error.use_stderr() || merged.added.is_empty() {
             error.exit();
         }

@@ -63,6 +63,19 @@ fn every_help_has_valid_examples() {
     }
 }
 
+#[test]
+fn paragraphs_of_help_have_no_line_breaks_of_their_own() {
+    let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    for (name, command) in all_commands() {
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2) {
+            assert!(!(is_text(pair[0]) && is_text(pair[1])), "{name}: {pair:?}");
+        }
+    }
+}
+
 /// Returns a valid value of a flag as TOML, and the command-line argument that sets the flag to this value.
 fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
     let name = flag.get_long().unwrap();

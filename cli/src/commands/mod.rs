@@ -26,7 +26,7 @@ mod well;
 
 use crate::output::CANNOT_WRITE;
 use anyhow::Context;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 const HELP: &str = include_str!("../../help/hatebeam.txt").trim_ascii_end();
@@ -92,7 +92,7 @@ enum Command {
 /// Runs a command.
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let Some(command) = args.command else {
-        return Args::command().print_help().context(CANNOT_WRITE);
+        return crate::command().print_help().context(CANNOT_WRITE);
     };
     match command {
         Command::Doctor(args) => args.run(),
@@ -112,18 +112,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Command::Nes(args) => args.run(),
         Command::Pc(args) => args.run(),
         Command::Page(args) => args.run(),
-        Command::Config(command) => command.run(&Args::command(), args.config.as_deref()),
-        Command::Completions(command) => command.run(Args::command()),
-        Command::Man(command) => command.run(Args::command()),
+        Command::Config(command) => command.run(&crate::command(), args.config.as_deref()),
+        Command::Completions(command) => command.run(crate::command()),
+        Command::Man(command) => command.run(crate::command()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
+        #[test]
     fn command_line_is_consistent() {
-        Args::command().debug_assert();
+        crate::command().debug_assert();
     }
 }
