@@ -1,8 +1,8 @@
-//! Creation of a certificate authority (CA), a certificate for each kind of member of a cluster, and tokens, as files in a
-//! folder.
+//! Creates a folder with the files that authenticate the members of a cluster: a certificate authority (CA),
+//! certificates with their private keys, and tokens.
 //!
-//! Every certificate is issued for a [`Role`], so all machines with one role can share the same files. The holder of a
-//! certificate cannot pose as a member with another role.
+//! Every certificate is issued for a [`Role`], so all machines with the same role can share the same files. The holder
+//! of a certificate cannot pose as a member with another role.
 
 use crate::{Role, Side, Tls, Token, WireError};
 use rcgen::{
@@ -18,39 +18,40 @@ use thiserror::Error;
 use time::OffsetDateTime;
 use x509_parser::pem::parse_x509_pem;
 
-/// Name of the member whose certificate is valid for clients only.
+/// Name of the member with the role [`Role::Client`].
 pub const CLIENT: &str = "client";
-/// Name of the coordinator. Browsers accept its certificate too, because it contains the names of the local machine.
+/// Name of the member with the role [`Role::Coordinator`].
 const COORDINATOR: &str = "coordinator";
-/// Members that always receive certificates.
+/// Names of the members that always receive certificates.
 pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
 /// Maximum validity of a certificate, in days.
 pub const MAX_DAYS: u32 = 36_500;
 
-/// Minimum validity of the CA, in days (ten years). If the certificates are valid longer, the CA is too.
+/// Minimum validity of the CA, in days (ten years). If the certificates are valid for longer, the CA is valid for the
+/// same time.
 const CA_DAYS: u32 = 3_650;
-/// Time by which the start of the validity is backdated, for machines whose clocks are slow.
+/// Time by which the start of the validity is backdated, for machines with slow clocks.
 const EARLY: time::Duration = time::Duration::DAY;
-/// Subject of the CA. It is constant so that renewed certificates have the same issuer.
+/// Subject of the CA. It is constant, so renewed certificates have the same issuer.
 const CA_SUBJECT: &str = "hatebeam CA";
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca-key.pem";
 const TOKEN: &str = "token";
-/// Name of the file with the token that permits looking but no changes.
+/// Name of the file with the read-only token.
 const VIEW_TOKEN: &str = "view-token";
-/// Name of the file that excludes the folder from a Git repository around it.
+/// Name of the file that makes Git ignore the folder.
 const IGNORE: &str = ".gitignore";
 
 /// Options of [`make`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Folder for the files; created if it does not exist.
+    /// Folder for the files. [`make`] creates it if it does not exist.
     pub dir: &'a Path,
     /// Member names in addition to [`MEMBERS`].
     pub names: &'a [String],
     /// Validity of the certificates in days, at most [`MAX_DAYS`].
     pub days: u32,
-    /// Whether to replace the certificates in the folder with new ones from the same CA.
+    /// Whether to replace the certificates in the folder with new certificates from the same CA.
     pub renew: bool,
 }
 
@@ -80,8 +81,8 @@ pub struct MadeFile {
 pub enum CertsError {
     /// A member name cannot be used in file names.
     #[error(
-        "invalid certificate name '{0}': give 1 to 64 characters of a-z, A-Z, 0-9, '.', '_' and '-', the first a \
-         letter or a digit, not ending in '-key', and none of 'ca', 'token' and 'view-token'"
+        "invalid certificate name '{0}': give 1 to 64 characters from a-z, A-Z, 0-9, '.', '_' and '-', starting with \
+         a letter or a digit and not ending in '-key', other than 'ca', 'token' and 'view-token'"
     )]
     Name(String),
     /// The validity is out of range.
@@ -101,22 +102,22 @@ pub enum CertsError {
     BadCa(String),
     /// The CA in the folder expires before the new certificates would.
     #[error(
-        "the CA {} expires on {date}, before certificates that are valid for {days} days: give fewer --days, or make \
-         all files again in another folder",
+        "the CA {} expires on {date}, before a certificate that is valid for {days} days: give a smaller --days, or \
+         create all files again in another folder",
         path.display()
     )]
     CaExpires {
-        /// The CA's certificate.
+        /// Path of the CA's certificate.
         path: PathBuf,
-        /// Date on which it expires.
+        /// Date on which the CA's certificate expires.
         date: time::Date,
-        /// Wanted validity of the certificates.
+        /// Requested validity of the certificates, in days.
         days: u32,
     },
     /// An operation on a file or folder failed.
     #[error("{}: {reason}", path.display())]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
         /// The operating system's error.
         reason: io::Error,
@@ -144,13 +145,13 @@ struct Planned {
     private: bool,
 }
 
-/// Creates a CA, certificates and tokens. If [`Options::renew`] is set, keeps the CA, issues new certificates, and creates
-/// only the tokens that the folder does not contain.
+/// Creates a CA, certificates and tokens. If [`Options::renew`] is set, keeps the CA, issues new certificates, and
+/// creates only missing tokens.
 ///
 /// # Errors
-/// Returns a [`CertsError`] if an option is invalid, a file would be overwritten, or a file cannot be read or
-/// written. If creating a new CA fails, existing files are unchanged and new files are removed, but the folder
-/// remains. If a renewal fails while it writes files, only some of the members may have new certificates.
+/// Returns a [`CertsError`] if an option is invalid, a file would be overwritten without [`Options::renew`], or a file
+/// cannot be read or written. If a file cannot be written, the files that were already written are removed, but the
+/// folder remains. A renewal does not remove files, so only some of the members may then have new certificates.
 pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> {
     let members = members(options.names)?;
     if !(1..=MAX_DAYS).contains(&options.days) {
@@ -174,7 +175,8 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
         files.extend(authority.issue(options, member, now)?);
     }
     let tokens = [TOKEN, VIEW_TOKEN].map(|name| options.dir.join(name));
-    // A renewal keeps tokens: they do not expire, and replacing them would require a restart of all processes.
+    // A renewal keeps existing tokens, because they do not expire, and a new token would require a restart of all
+    // processes.
     for token in tokens {
         if !(options.renew && exists(&token)) {
             let text = Token::random().map_err(CertsError::Token)?;
@@ -281,7 +283,7 @@ impl Authority {
         let key = key.serialize_pem();
         let files = Tls::in_dir(options.dir, member);
         let contents = [&self.cert, &cert, &key].map(|text| text.as_bytes());
-        // The CA certificate and the CA key in the folder may not match.
+        // The CA's certificate may not match its key, because `read` does not check this.
         let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH);
         let unix_time = UnixTime::since_unix_epoch(since_1970.unwrap_or(Duration::ZERO));
         files
@@ -336,7 +338,7 @@ fn ca_params() -> CertificateParams {
     params
 }
 
-/// Returns the role of a member. A member that is not one of [`MEMBERS`] is a worker.
+/// Returns the role of a member. All members outside [`MEMBERS`] are workers.
 fn role_of(member: &str) -> Role {
     match member {
         COORDINATOR => Role::Coordinator,
@@ -353,7 +355,7 @@ fn member_params(
     let role = role_of(member);
     let mut names = vec![role.domain().to_owned()];
     if role == Role::Coordinator {
-        // Browsers reach the dashboard through a tunnel and check the address.
+        // A browser reaches the dashboard at one of these addresses, through a tunnel, and checks it.
         names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
     }
     if !MEMBERS.contains(&member) {
@@ -384,7 +386,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
     for (at, file) in files.iter().enumerate() {
         if let Err(error) = write_whole(file) {
             if !options.renew {
-                // Remove the files written so far, because the next attempt would refuse to overwrite them.
+                // The next attempt would refuse to overwrite these files.
                 for written in &files[..at] {
                     let _ = fs::remove_file(&written.path);
                 }
@@ -392,7 +394,6 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
             return Err(error);
         }
     }
-    // Make the new directory entries durable.
     #[cfg(unix)]
     File::open(options.dir)
         .and_then(|dir| dir.sync_all())

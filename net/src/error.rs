@@ -1,4 +1,4 @@
-//! Errors of connections, certificates and tokens.
+//! Connection, certificate and token errors.
 
 use super::token::{MAX_CHARACTERS, MIN_CHARACTERS};
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use tonic::Status;
 
-/// Error of a connection, a certificate or a token. Each variant has a different remedy.
+/// A connection, certificate or token error.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -54,26 +54,26 @@ pub enum WireError {
         /// The operating system's error.
         reason: io::Error,
     },
-    /// An address is invalid, or its scheme does not match the use of certificates.
+    /// A URI is invalid, or its scheme does not match the use of certificates.
     #[error("invalid address '{uri}': {reason}")]
     Address {
-        /// The address.
+        /// The URI.
         uri: String,
         /// Description of the problem.
         reason: String,
     },
-    /// The other side is unreachable. A later attempt may succeed.
+    /// The server is unreachable. A later attempt may succeed.
     #[error("cannot reach {uri}: {reason}")]
     Unreachable {
-        /// Address of the other side.
+        /// URI of the server.
         uri: String,
         /// Description of the problem.
         reason: String,
     },
-    /// One side does not accept the other. A later attempt fails in the same way.
+    /// The client and the server do not accept each other. A later attempt fails in the same way.
     #[error("cannot connect to {uri}: {reason}")]
     Refused {
-        /// Address of the other side.
+        /// URI of the server.
         uri: String,
         /// Description of the problem.
         reason: String,
@@ -89,7 +89,7 @@ pub enum WireError {
     Random,
 }
 
-/// The reason why a token is invalid. It does not contain the token.
+/// The reason why a token is invalid. The message does not contain the token.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadToken {
@@ -107,7 +107,7 @@ impl WireError {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Converts an error from building the TLS configuration.
+    /// Converts a configuration error.
     pub(super) fn setup(error: &(dyn Error + 'static)) -> Self {
         Self::Tls {
             reason: causes(error),
@@ -122,7 +122,7 @@ impl WireError {
         }
     }
 
-    /// Converts a connection error. The variant depends on whether a later attempt may succeed.
+    /// Converts a connection error to [`WireError::Refused`] or [`WireError::Unreachable`].
     pub(super) fn connection(uri: &str, error: &(dyn Error + 'static)) -> Self {
         let uri = uri.to_owned();
         let causes = causes(error);
@@ -139,7 +139,7 @@ impl WireError {
     }
 }
 
-/// Returns why a call failed: the server's message, or the reason why the server could not be reached.
+/// Returns the reason for a failed call: the server's message, or the connection error.
 pub fn explain(status: &Status) -> String {
     if status.source().is_none() {
         return match status.message() {
@@ -151,12 +151,12 @@ pub fn explain(status: &Status) -> String {
     refusal(&causes).map_or(causes, str::to_owned)
 }
 
-/// Joins the messages of an error and its sources. Repeated and empty messages are omitted.
+/// Joins the messages of an error and its sources. Omits messages that are empty, repeated or "transport error".
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
-        // The text form of a status contains all of its fields, but only the message is useful.
+        // The `Display` output of a status contains all of its fields, but only the message is useful.
         let message = match error.downcast_ref::<Status>() {
             Some(status) => status.message().to_owned(),
             None => error.to_string(),
@@ -173,10 +173,9 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Returns why one side does not accept the other, or `None` if the error has another cause.
+/// Returns the reason if one side of a connection does not accept the other, or `None` for another error.
 ///
 /// The HTTP/2 library returns TLS errors only as text, so this function distinguishes them by their text.
-/// The tests cause each of these errors.
 fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {
@@ -192,7 +191,7 @@ fn refusal(causes: &str) -> Option<&'static str> {
         return Some(if has("expired") {
             "the server's certificate has expired"
         } else if has("not valid for name") {
-            "the server's certificate is for another role, or for no hatebeam cluster"
+            "the server's certificate is for another role, or does not belong to a hatebeam cluster"
         } else if has("extended key usage") {
             "the server's certificate is for clients only"
         } else {

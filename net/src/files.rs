@@ -1,14 +1,14 @@
-//! Reading of small files, such as certificates and secret tokens.
+//! Functions that read small files, such as certificates and secret tokens.
 
 use super::WireError;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Maximum size of a certificate or token file. Such files usually have a few kilobytes.
+/// Maximum size of a certificate or token file, in bytes. Such files are usually a few kilobytes in size.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a file of at most [`MAX_BYTES`].
+/// Reads a file. Returns an error if it is larger than [`MAX_BYTES`].
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, WireError> {
     let failed = |reason: io::Error| WireError::Read {
         path: path.to_owned(),
@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, WireError> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(WireError::File {
             path: path.to_owned(),
-            reason: format!("the file has more than {MAX_BYTES} bytes"),
+            reason: format!("the file contains more than {MAX_BYTES} bytes"),
         });
     }
     Ok(bytes)
@@ -44,10 +44,10 @@ fn is_open(path: &Path) -> bool {
         .is_ok_and(|meta| lets_others_access(meta.uid(), meta.mode()))
 }
 
-/// Returns whether the mode gives the group or other users access to the file.
+/// Returns whether the mode gives too many users access to the file.
 ///
-/// If root owns the file, its group may read it, because Kubernetes mounts secrets with this mode, and services with
-/// their own user accounts receive secrets with this mode.
+/// Usually, only the owner may have access. If root owns the file, the group may read it, because Kubernetes and
+/// service managers provide secrets in this way.
 #[cfg(unix)]
 fn lets_others_access(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
@@ -64,7 +64,7 @@ mod tests {
     use super::lets_others_access;
 
     #[test]
-    fn group_may_read_files_of_root_and_otherwise_only_owner_has_access() {
+    fn only_files_owned_by_root_may_be_readable_by_their_group() {
         for (owner, mode, open) in [
             (1000, 0o100_600, false),
             (1000, 0o100_400, false),

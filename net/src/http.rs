@@ -1,6 +1,6 @@
-//! An HTTP server that limits the number, duration and memory of its connections.
+//! An HTTP server that limits the number, duration and read buffers of its connections.
 //!
-//! A client that hangs blocks only its own connection, never another part of the process.
+//! Each connection has its own task. If a client hangs, a time limit closes its connection.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 pub struct Limits {
     /// Maximum number of open connections. Additional clients wait until a connection closes.
     pub connections: usize,
-    /// Maximum time for the handshake, and maximum time until the headers of a request have arrived. The latter starts
-    /// when the handshake is complete or the previous response has been sent.
+    /// Maximum duration of the handshake. It is also the maximum time from the end of the handshake, or of the previous
+    /// response, until the headers of a request have arrived.
     pub header_timeout: Duration,
     /// Maximum duration of a connection.
     pub connection_timeout: Duration,
@@ -30,17 +30,17 @@ pub struct Limits {
     pub keep_alive: bool,
 }
 
-/// Returns the stream unchanged. Connections without TLS use this function as their handshake.
+/// Returns the stream unchanged. This is the handshake for connections without TLS.
 ///
 /// # Errors
-/// Returns no errors.
+/// This function never returns an error.
 pub async fn plain(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
 /// Serves `router` until the future is dropped, which also closes all connections.
 ///
-/// `handshake` turns a TCP connection into the stream that carries HTTP; it is [`plain`] or a TLS handshake.
+/// `handshake` converts a TCP connection to the stream for HTTP. It is [`plain`] or a TLS handshake.
 pub async fn serve<H, F, S>(listener: TcpListener, router: Router, limits: Limits, handshake: H)
 where
     H: Fn(TcpStream) -> F,
@@ -65,7 +65,7 @@ where
                 });
             }
             Err(error) => {
-                // The cause is usually temporary, such as too many open files.
+                // The cause is usually transient, such as too many open files.
                 tracing::debug!(%error, "failed to accept connection");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -190,7 +190,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "fine" }));
-        // The handshake waits for a byte, and succeeds if it is `+`.
+        // The handshake waits for a byte, and succeeds if the byte is `+`.
         let handshake = |mut stream: TcpStream| async move {
             match stream.read_u8().await? {
                 b'+' => Ok(stream),

@@ -1,4 +1,4 @@
-//! Incoming connections of a server, whose number is limited.
+//! A server's incoming connections, with a limit on the number of open connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,12 +11,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::Stream;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
-/// Maximum number of open connections of a server. It suffices for every worker of the largest cluster and for the same
-/// number of clients. Further connections are closed immediately, so that clients cannot exhaust the memory or the file
-/// descriptors of the process.
+/// Maximum number of open connections per server. It suffices for every worker of the largest cluster and for the same
+/// number of clients. Further connections are closed immediately, so that clients cannot exhaust the memory or the
+/// file descriptors of the process.
 pub const MAX_CONNECTIONS: usize = 8192;
 
-/// The incoming connections of a server, at most a fixed number at a time.
+/// A stream of incoming connections. It closes a new connection immediately if too many connections are open.
 #[derive(Debug)]
 pub struct Incoming {
     connections: TcpIncoming,
@@ -61,7 +61,7 @@ impl Stream for Incoming {
     }
 }
 
-/// A connection. It counts towards the maximum number of connections until it is closed.
+/// A connection. It counts towards the connection limit until it is dropped.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -143,7 +143,6 @@ mod tests {
         let (_second, is_second) = connect().await;
         let (_third, is_third) = connect().await;
         assert!(is_first && is_second && !is_third);
-        // After a connection is closed, another one is accepted.
         drop(connections.recv().await);
         let (_fourth, is_fourth) = connect().await;
         assert!(is_fourth);

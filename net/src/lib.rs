@@ -4,9 +4,8 @@
 //! Authentication has two parts. TLS with certificates on both sides proves that both ends of a connection
 //! are members of the cluster. A token proves that the caller is authorized. Members trust only the cluster's
 //! own certificate authority (CA). Every certificate is issued for a [`Role`] instead of an address,
-//! because machines are rented and their addresses change. A certificate therefore proves that its holder is a
-//! member with this role, but not which machine it is. Certificates cannot be revoked: to exclude a member, create a
-//! new CA.
+//! because machines are rented and their addresses change. All members with the same role can share a certificate.
+//! Certificates cannot be revoked: to exclude a member, create a new CA.
 //!
 //! Without TLS, a server listens only on loopback addresses, unless the user allows other addresses
 //! ([`check_bind`]).
@@ -38,16 +37,16 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
-/// Maximum size of a message. Every client and service must set this limit. The largest valid messages have half a
-/// megabyte: batches of children, and lists of the tables of 4096 shards. A larger message than the maximum
-/// indicates a fault, and must not cause the receiver to allocate memory for it.
+/// Maximum size of a message, in bytes. Every client and service must set this limit. The largest valid messages are
+/// about half a megabyte in size: batches of children, and lists of the tables of 4096 shards. A message above the
+/// limit indicates a fault, so the receiver must not allocate memory for it.
 pub const MAX_MESSAGE: usize = 4 << 20;
 
-/// Maximum size of an HTTP/2 frame. A batch of 100 kB fits into two frames of this size, but would need seven
-/// frames of the default size.
+/// Maximum size of an HTTP/2 frame, in bytes. A batch of 100 kB needs two frames of this size, or seven frames of the
+/// default size.
 pub const MAX_FRAME: u32 = 64 << 10;
-/// Flow-control window of a stream, in bytes. It holds about ten batches, so that a sender does not wait one
-/// round trip per batch.
+/// Flow-control window of a stream, in bytes. It holds about ten batches, so a sender does not wait one round trip
+/// per batch.
 pub const STREAM_WINDOW: u32 = 1 << 20;
 /// Flow-control window of a connection, in bytes.
 pub const CONNECTION_WINDOW: u32 = 4 << 20;
@@ -55,28 +54,28 @@ pub const CONNECTION_WINDOW: u32 = 4 << 20;
 /// client makes a few.
 pub const MAX_CALLS: u32 = 256;
 
-/// Maximum total size of the headers of a call.
+/// Maximum total size of a call's headers, in bytes.
 const MAX_HEADERS: u32 = 16 << 10;
 /// Maximum duration of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Time without data after which one side of a connection pings the other.
 const PING_AFTER: Duration = Duration::from_secs(20);
-/// Time within which a ping must be answered.
+/// Time after which an unanswered ping closes the connection.
 const PING_ANSWER: Duration = Duration::from_secs(20);
 /// Interval of TCP keepalive probes. They prevent routers from dropping idle connections.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Time limits of a connection.
+/// Options of [`connect`].
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Maximum time to connect. Unless `lazy` is set, it includes the TLS handshake and the first response.
+    /// Maximum time to connect. Unless `lazy` is set, this includes the TLS handshake and the first response.
     pub connect_timeout: Duration,
     /// Time without data after which the client pings the server.
     pub ping_after: Duration,
-    /// Time within which the server must answer a ping. Otherwise, the connection counts as lost.
+    /// Time after which an unanswered ping closes the connection.
     pub ping_answer: Duration,
-    /// Whether to connect at the first call instead of immediately, and to reconnect after a connection loss.
-    /// The first call then reports connection errors: see [`explain`].
+    /// Whether to connect at the first call instead of immediately. The first call then reports connection errors:
+    /// see [`explain`].
     pub lazy: bool,
 }
 
@@ -95,7 +94,7 @@ impl Default for Limits {
 /// `insecure_bind` is set.
 ///
 /// # Errors
-/// Returns [`WireError::OpenBind`], which contains the remedies, if the address is not allowed.
+/// Returns [`WireError::OpenBind`] if the address is not allowed.
 pub fn check_bind(
     address: SocketAddr,
     has_tls: bool,
@@ -109,17 +108,18 @@ pub fn check_bind(
 }
 
 fn is_loopback(ip: std::net::IpAddr) -> bool {
-    // An IPv6 address can contain a mapped IPv4 address.
+    // An IPv6 address can map an IPv4 address.
     ip.to_canonical().is_loopback()
 }
 
-/// Returns a server that closes unresponsive connections. If `tls` is given, the server presents a certificate for `role`
-/// and requires client certificates issued by the CA. A [`Guard`] must check the roles of callers.
+/// Returns a server that closes unresponsive connections. If `tls` is given, the server presents a certificate for
+/// `role` and requires client certificates issued by the CA. The server does not check the roles of callers: use a
+/// [`Guard`].
 ///
 /// The caller adds services, interceptors and call timeouts, and serves the connections from [`listen`].
 ///
 /// # Errors
-/// Returns a [`WireError`] that names the file if a file of `tls` is invalid.
+/// Returns a [`WireError`] if the files of `tls` are invalid.
 pub fn server(tls: Option<&Tls>, role: Role) -> Result<Server, WireError> {
     let server = Server::builder()
         .tcp_nodelay(true)
@@ -146,7 +146,7 @@ pub fn server(tls: Option<&Tls>, role: Role) -> Result<Server, WireError> {
 /// # Errors
 /// Returns [`WireError::Listen`] if the address cannot be bound.
 pub fn listen(address: SocketAddr) -> Result<Incoming, WireError> {
-    // The socket options of the server do not apply to these connections, because the server does not accept them itself.
+    // The server's socket options apply only to connections that the server accepts itself.
     TcpIncoming::bind(address)
         .map(|incoming| {
             let incoming = incoming
@@ -157,8 +157,8 @@ pub fn listen(address: SocketAddr) -> Result<Incoming, WireError> {
         .map_err(|reason| WireError::Listen { address, reason })
 }
 
-/// Connects to a server, which must have the role `role` if it uses TLS. The URI must start with `https://` if `tls` is
-/// given, and with `http://` otherwise.
+/// Connects to a server. If `tls` is given, the URI must start with `https://`, and the server's certificate must be
+/// for the role `server`. Otherwise, the URI must start with `http://`.
 ///
 /// Unless `lazy` is set, returns after the server has responded to a call. A completed TLS 1.3 handshake does
 /// not show that the server accepts the client, because the client completes the handshake before the server
@@ -204,7 +204,7 @@ pub async fn connect(
     }
 }
 
-/// Parses an address. The port is required, because there is no default port.
+/// Parses a URI, which must contain a port, and checks that its scheme matches `has_tls`. Returns the URI and the port.
 fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let bad = |reason: String| WireError::Address {
         uri: uri.to_owned(),
@@ -279,7 +279,7 @@ fn endpoint(
     }
 }
 
-/// Waits for a response from the server by calling a method that no server implements.
+/// Calls a method that no server implements, and returns an error if no response arrives.
 async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client
@@ -290,7 +290,7 @@ async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let codec = ProstCodec::<(), ()>::default();
     let answer = client.unary(tonic::Request::new(()), path, codec).await;
     match answer {
-        // A status with a source was created on this side: no response arrived.
+        // A status with a source was created locally, so no response has arrived.
         Err(status) if std::error::Error::source(&status).is_some() => Err(status),
         _ => Ok(()),
     }
@@ -298,8 +298,8 @@ async fn prove(channel: Channel) -> Result<(), tonic::Status> {
 
 /// Returns whether the server uses TLS.
 ///
-/// The HTTP/2 client cannot determine this: it reports a closed connection or an invalid frame. This function
-/// sends only the HTTP/2 preface, which a TLS server treats as an invalid record and answers with an alert.
+/// The errors of the HTTP/2 client do not show this: they report a closed connection or an invalid frame. This
+/// function sends only the HTTP/2 preface, which a TLS server treats as an invalid record and answers with an alert.
 async fn speaks_tls(host: &str, port: u16) -> bool {
     let answer = async {
         let mut stream = TcpStream::connect((host, port)).await?;

@@ -1,4 +1,4 @@
-//! Roles of the members of a cluster. A certificate contains the role of its holder.
+//! Roles of cluster members. A certificate contains its holder's role.
 
 use rustls::pki_types::CertificateDer;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use tonic::{Request, Status};
 use webpki::EndEntityCert;
 
-/// The role of a member. A certificate is issued for a role's DNS name, such as `worker.hatebeam`, and not for an
-/// address. The other side of a connection accepts it for that role only.
+/// The role of a cluster member. A certificate contains a role as a DNS name, such as `worker.hatebeam`, instead of an
+/// address. The other side of a connection accepts the certificate for that role only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Distributes work and answers clients.
+    /// The process that distributes work and answers clients.
     Coordinator,
-    /// Searches and exchanges children with other workers.
+    /// A process that searches and exchanges children with other workers.
     Worker,
-    /// Submits and watches runs.
+    /// A process that submits and watches runs.
     Client,
 }
 
@@ -22,7 +22,7 @@ impl Role {
     /// All roles.
     pub const ALL: [Role; 3] = [Role::Coordinator, Role::Worker, Role::Client];
 
-    /// Returns the DNS name in certificates.
+    /// Returns the DNS name that certificates for this role contain.
     pub const fn domain(self) -> &'static str {
         match self {
             Role::Coordinator => "coordinator.hatebeam",
@@ -61,11 +61,11 @@ fn chain<T>(request: &Request<T>) -> Option<Arc<Vec<CertificateDer<'static>>>> {
     request.peer_certs()
 }
 
-/// Checks that the caller's certificate has one of these roles, and returns `true`. If the connection does not use TLS,
-/// accepts every caller and returns `false`.
+/// Returns `true` if the caller's certificate contains one of the `allowed` roles, or if `allowed` is empty. Returns
+/// `false` if the connection does not use TLS.
 ///
 /// # Errors
-/// Returns the status to send to a caller with another role.
+/// Returns the status to send to the caller if its certificate contains none of the `allowed` roles.
 pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bool, Status> {
     let Some(chain) = chain(request) else {
         return Ok(false);
@@ -76,7 +76,7 @@ pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bo
     }
     Err(Status::permission_denied(match roles.first() {
         Some(role) => format!(
-            "this certificate is for a {role}, and only a {} may call this: use its certificate",
+            "this certificate is for a {role}, but only a {0} may make this call: use a certificate for a {0}",
             allowed[0]
         ),
         None => "this certificate names no role: create new ones with `hatebeam certs --renew`"
@@ -84,9 +84,9 @@ pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bo
     }))
 }
 
-/// Checks that the caller's certificate permits the name of a worker. A certificate created with
-/// `hatebeam certs --name NAME` permits the name NAME, and names that consist of NAME, a hyphen and any text. The
-/// certificate that all workers share permits every name.
+/// Checks that the caller's certificate permits a worker name. A certificate created with `hatebeam certs --name NAME`
+/// permits NAME, and names that consist of NAME, a hyphen and any text. The certificate that all workers share permits
+/// every name.
 ///
 /// # Errors
 /// Returns the status to send to the caller if the name is not permitted.

@@ -1,6 +1,6 @@
-//! TLS certificates, which are checked before use. If a file is missing, or if a certificate has expired or was
-//! issued by another certificate authority (CA), the process reports an error that names the file.
-//! Without this check, the user would see only an alert from the other side of a connection.
+//! TLS configurations from certificate files, which are checked before use. If a file is missing, or if a certificate
+//! has expired or was issued by another certificate authority (CA), the error names the file. Without this check, the
+//! user would see only an alert from the other side of a connection.
 
 use super::{HANDSHAKE, Role, WireError, files};
 use rustls::client::WebPkiServerVerifier;
@@ -20,14 +20,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 
-/// Upper bound on the validity of a certificate.
+/// Upper bound on the remaining validity of a certificate.
 const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
 
-/// The PEM files of one member. They are read when a server starts or a connection is made, so a running
-/// server does not notice changed files.
+/// Paths of a cluster member's PEM files. The files are read when a server starts or a connection is configured, so a
+/// running server does not notice changed files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Path of the CA certificate, which all members share.
+    /// Path of the CA's certificate, which is the same for all members.
     pub ca: PathBuf,
     /// Path of the member's certificate.
     pub cert: PathBuf,
@@ -40,7 +40,7 @@ pub struct Tls {
 pub(crate) enum Side {
     /// A server with this role.
     Server(Role),
-    /// A client, whose role the server checks at each call.
+    /// A client with any role.
     Client,
 }
 
@@ -52,7 +52,7 @@ struct Contents {
 }
 
 impl Tls {
-    /// Returns the paths of a member's files in `dir`, as `hatebeam certs` names them.
+    /// Returns the paths of a member's files in a folder that `hatebeam certs` created.
     pub fn in_dir(dir: &Path, name: &str) -> Self {
         Self {
             ca: dir.join("ca.pem"),
@@ -61,7 +61,7 @@ impl Tls {
         }
     }
 
-    /// Returns the configuration of a server with this role. It requires client certificates issued by the CA.
+    /// Returns the configuration of a server with this role. The server requires client certificates issued by the CA.
     ///
     /// # Errors
     /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
@@ -91,7 +91,8 @@ impl Tls {
         Ok(config)
     }
 
-    /// Returns the configuration of a client that requires a server certificate issued by the CA for this role.
+    /// Returns the configuration of a client that accepts only servers with a certificate issued by the CA for the role
+    /// `server`.
     ///
     /// # Errors
     /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
@@ -107,11 +108,11 @@ impl Tls {
     /// Returns the time at which the certificate expires. The CA's own expiry is irrelevant, because the
     /// verifier does not check it.
     ///
-    /// The time is found by a binary search that runs the verifier at different times, so that no second
-    /// certificate parser is needed.
+    /// The function finds this time by a binary search that runs the verifier at different times. It therefore needs no
+    /// certificate parser.
     ///
     /// # Errors
-    /// Returns a [`WireError`] that names the file and the reason if the files are not valid now.
+    /// Returns a [`WireError`] that names the file and the reason if a file is invalid now.
     pub fn valid_until(&self) -> Result<SystemTime, WireError> {
         let now = UnixTime::now().as_secs();
         let contents = Contents {
@@ -139,13 +140,12 @@ impl Tls {
         Ok(UNIX_EPOCH + Duration::from_secs(valid))
     }
 
-    /// Connects to a server and returns the error with which the server rejects this side, or `None` if it
-    /// accepts this side.
+    /// Connects to a server and returns the error if either side rejects the other, or `None` if the server sends data.
     ///
-    /// A server checks the client certificate after the client considers itself connected. If the certificate
-    /// is bad, the server sends an alert and closes the connection. If the client has sent data in the
+    /// With TLS 1.3, a server checks the client's certificate after the client has completed the handshake. If the
+    /// certificate is bad, the server sends an alert and closes the connection. If the client has sent data in the
     /// meantime, the operating system may discard the alert before it is read. This function therefore sends
-    /// nothing and waits for the alert.
+    /// nothing after the handshake and waits for the alert.
     pub(super) async fn refused_by(
         &self,
         server: Role,
@@ -193,8 +193,8 @@ impl Tls {
         Ok(contents)
     }
 
-    /// Checks the CA certificate, the member's certificate and its key. They are the contents of the files,
-    /// or contents that will be written to the files.
+    /// Checks that the certificate is valid for `side` at the time `now`, was issued by the CA, and belongs to the key.
+    /// The contents may not have been written to the files yet.
     pub(crate) fn check(
         &self,
         [ca, cert, key]: [&[u8]; 3],
@@ -235,10 +235,11 @@ impl Tls {
         };
         match error {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "the certificate has expired: make a new one (`hatebeam certs --renew`)".to_owned()
+                "the certificate has expired: create a new one with `hatebeam certs --renew`"
+                    .to_owned()
             }
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "the certificate is not valid yet: check the clock".to_owned()
+                "the certificate is not valid yet: check the system clock".to_owned()
             }
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 format!(
@@ -282,7 +283,7 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     }
 }
 
-/// Verifies a certificate in the same way as the other side of a connection would.
+/// Verifies a certificate as the other side of a connection would.
 fn verify(
     provider: Arc<CryptoProvider>,
     roots: RootCertStore,

@@ -1,4 +1,4 @@
-//! Tokens, which callers present to show that they are authorized.
+//! Tokens that authorize callers, and the interceptors that send and check them.
 
 use super::{BadToken, Role, WireError, files};
 use crate::role::check_role;
@@ -44,11 +44,11 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// Reads a token from a file and removes surrounding whitespace.
+    /// Reads a token from a file and ignores surrounding whitespace.
     ///
     /// # Errors
-    /// Returns [`WireError::Read`] or [`WireError::File`] if the file cannot be read, and
-    /// [`WireError::Token`] if its contents are not a token.
+    /// Returns [`WireError::Read`] if the file cannot be read, [`WireError::File`] if it is too large, and
+    /// [`WireError::Token`] if it does not contain a valid token.
     pub fn from_file(path: &Path) -> Result<Self, WireError> {
         let bytes = files::read_private(path)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -67,8 +67,7 @@ impl Token {
         Self::parse(&text.to_string_lossy(), || TOKEN_VARIABLE.to_owned()).map(Some)
     }
 
-    /// Returns the token in `file`. If `file` is `None`, returns the token in the environment, if any: see
-    /// [`Token::from_env`].
+    /// Returns the token in `file`, or the result of [`Token::from_env`] if `file` is `None`.
     ///
     /// # Errors
     /// Returns the errors of [`Token::from_file`] and [`Token::from_env`].
@@ -86,7 +85,7 @@ impl Token {
         })
     }
 
-    /// Returns whether `other` is the token. The duration of the comparison depends only on the lengths, which
+    /// Returns whether `other` equals the token. The duration of the comparison depends only on the lengths, which
     /// are not secret.
     fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()
@@ -121,7 +120,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What a caller may do.
+/// Permissions of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The caller may see runs and workers.
@@ -133,9 +132,9 @@ pub enum Access {
 /// The tokens of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
-    /// Token for [`Access::Full`].
+    /// Token that grants [`Access::Full`].
     pub full: Option<Token>,
-    /// Token for [`Access::View`].
+    /// Token that grants [`Access::View`].
     pub view: Option<Token>,
 }
 
@@ -145,18 +144,18 @@ impl From<Option<Token>> for Tokens {
     }
 }
 
-/// Checks the certificate and the token of calls. A guard without tokens admits calls without a token.
+/// An interceptor that checks the certificate and the token of each call. A guard without tokens requires no token.
 #[derive(Clone, Debug)]
 pub struct Guard {
     tokens: Tokens,
-    /// Roles whose callers are admitted. If the list is empty, all roles are.
+    /// Roles that are admitted. An empty list admits all roles.
     roles: &'static [Role],
     /// Whether a caller with a certificate needs no token.
     certificate_suffices: bool,
 }
 
 impl Guard {
-    /// Creates a server's guard, which admits all roles.
+    /// Creates a guard that admits all roles.
     pub fn new(tokens: impl Into<Tokens>) -> Self {
         Self {
             tokens: tokens.into(),
@@ -165,7 +164,7 @@ impl Guard {
         }
     }
 
-    /// Admits only these roles. This does not restrict callers without certificates.
+    /// Admits only these roles. Callers without certificates are not restricted.
     #[must_use]
     pub fn for_roles(mut self, roles: &'static [Role]) -> Self {
         self.roles = roles;
@@ -184,8 +183,8 @@ impl Guard {
         self.tokens.full.is_some() || self.tokens.view.is_some()
     }
 
-    /// Returns the access of a token's holder, or `None` if the token is wrong. If the guard has no tokens, every caller
-    /// has full access.
+    /// Returns the access that the token `text` grants, or `None` if the token is wrong. If the guard has no tokens,
+    /// every caller has full access.
     pub fn accepts(&self, text: &[u8]) -> Option<Access> {
         let is = |token: &Option<Token>| token.as_ref().is_some_and(|token| token.is(text));
         if !self.requires_token() || is(&self.tokens.full) {
@@ -225,7 +224,8 @@ impl Interceptor for Guard {
     }
 }
 
-/// Checks that a caller has [`Access::Full`]. A call that no [`Guard`] has checked comes from this process and is allowed.
+/// Checks that a caller has [`Access::Full`]. A request that no [`Guard`] has checked comes from this process and is
+/// allowed.
 ///
 /// # Errors
 /// Returns the status to send to a caller without full access.
@@ -236,21 +236,21 @@ pub fn check_full<T>(request: &Request<T>) -> Result<(), Status> {
     }
 }
 
-/// Message for a caller with [`Access::View`] that tries to change something.
-pub const VIEW_ONLY: &str = "this token permits looking only: use the token that permits changes (the file `token` of `hatebeam certs`)";
+/// Error message for a caller with [`Access::View`] that tries to change something.
+pub const VIEW_ONLY: &str = "this token is read-only: use the token that permits changes (the file `token` that `hatebeam certs` creates)";
 
-/// Returns the text after the prefix "Bearer ". The case of the prefix is ignored.
+/// Returns the text after the prefix "Bearer ", ignoring the case of the prefix.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, text) = value.split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(text)
 }
 
-/// Adds the client's token to each call.
+/// An interceptor that adds the client's token to each call.
 #[derive(Clone, Debug)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Bearer {
-    /// Creates a client's interceptor, which adds `token` if it is given.
+    /// Creates an interceptor. If `token` is `None`, it does nothing.
     pub fn new(token: Option<&Token>) -> Self {
         Self(token.map(|token| {
             let mut value: MetadataValue<Ascii> = format!("Bearer {}", token.0)
@@ -397,7 +397,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_is_a_token_if_it_is_visible_ascii_of_valid_length(
+            fn tokens_are_visible_ascii_text_of_valid_length(
             before in "[ \t\r\n]{0,3}",
             text in prop_oneof!["[!-~]{0,40}", "[!-~]{500,530}", "\\PC{10,40}", ".{10,40}"],
             after in "[ \t\r\n]{0,3}",

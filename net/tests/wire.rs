@@ -1,4 +1,4 @@
-//! Tests servers and clients on loopback addresses, with certificates and tokens from [`certs::make`].
+//! Tests of servers and clients on loopback addresses, with certificates and tokens from [`certs::make`].
 #![cfg(feature = "certs")]
 #![allow(clippy::unwrap_used)] // test helpers
 
@@ -36,7 +36,7 @@ impl Runs for OneRun {
     type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchResponse, Status>> + Send>>;
 
     async fn submit(&self, request: Request<SubmitRequest>) -> Answer<SubmitResponse> {
-        // Returns a response of about the same size as the request.
+        // The response is about as large as the request.
         let note = request.into_inner().spec;
         let run = RunStatus {
             note,
@@ -103,7 +103,6 @@ fn serve(tls: Option<&Tls>, token: Option<Token>) -> u16 {
     serve_as(Role::Coordinator, tls, Guard::new(token))
 }
 
-/// Starts a server with this role and guard.
 fn serve_as(role: Role, tls: Option<&Tls>, guard: Guard) -> u16 {
     let service = RunsServer::new(OneRun)
         .max_decoding_message_size(MAX_MESSAGE)
@@ -155,7 +154,6 @@ async fn members_of_a_cluster_connect_to_each_other() {
     for (role, at_the_server) in [(Role::Coordinator, "coordinator"), (Role::Worker, "worker")] {
         let tls = member(at_the_server);
         let port = serve_as(role, Some(&tls), Guard::new(None));
-        // The certificate is not restricted to an address.
         for host in ["127.0.0.1", "localhost"] {
             for at_the_client in ["coordinator", "worker", "client"] {
                 let (uri, tls) = (format!("https://{host}:{port}"), member(at_the_client));
@@ -171,7 +169,7 @@ async fn worker_cannot_pose_as_the_coordinator() {
     let dir = certificates();
     let member = |name| Tls::in_dir(dir.path(), name);
     let worker = member("worker");
-    // A server of a program without the check at start.
+    // This server does not check its own certificate at start.
     let (cert, key) = (
         fs::read_to_string(&worker.cert).unwrap(),
         fs::read_to_string(&worker.key).unwrap(),
@@ -219,7 +217,7 @@ async fn guard_admits_only_its_roles() {
             }
         }
     }
-    // Without certificates the token decides.
+    // On a connection without TLS, this guard requires the token.
     let open = Guard::new(Some(token.clone()))
         .for_roles(&[Role::Worker])
         .or_certificate();
@@ -294,8 +292,8 @@ fn serve_unchecked(cert: &str, key: &str) -> String {
     format!("https://127.0.0.1:{port}")
 }
 
-/// Returns a channel for a client with the given CA, certificate and key. The channel connects at the first
-/// call.
+/// Returns a channel for a client with the given CA, and with a certificate and its key. The channel connects at the
+/// first call.
 fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
     let mut config = ClientTlsConfig::new()
         .domain_name("coordinator.hatebeam")
@@ -322,7 +320,7 @@ fn other_name(dir: &Path) -> (String, String) {
 }
 
 #[tokio::test]
-async fn other_side_refuses_bad_certificates() {
+async fn clients_and_servers_refuse_bad_certificates() {
     let dir = made_at(SystemTime::now() - Duration::from_secs(100 * 86_400));
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     let pair = |name: &str| {
@@ -349,7 +347,7 @@ async fn other_side_refuses_bad_certificates() {
         ),
         (
             &other_name(dir.path()),
-            "is for another role, or for no hatebeam cluster",
+            "is for another role, or does not belong to a hatebeam cluster",
         ),
     ] {
         let error = refusal(&serve_unchecked(cert, key), Some(&tls)).await;
@@ -370,11 +368,11 @@ async fn other_side_refuses_bad_certificates() {
 }
 
 #[tokio::test]
-async fn tls_on_one_side_only_is_explained() {
+async fn error_reports_that_only_one_side_uses_tls() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "coordinator");
     let (with, without) = (serve(Some(&tls), None), serve(None, None));
-    // HTTP/2 randomly reports one of two errors, but the returned error must always be the same.
+    // The HTTP/2 client reports one of two errors at random, but the returned error must always be the same.
     for _ in 0..20 {
         let uri = format!("http://127.0.0.1:{with}");
         let error = connect(&uri, None, Role::Coordinator, &quick())
@@ -474,7 +472,6 @@ async fn messages_over_the_limit_are_refused() {
     assert_eq!(answer.run.unwrap().note.len(), MAX_MESSAGE - 100);
     let refused = submit(MAX_MESSAGE + 1).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
-    // If the server sends no message, the description of the status code is shown.
     let refused = client.cancel(CancelRequest::default()).await.unwrap_err();
     assert_eq!(explain(&refused), Code::NotFound.description());
 }
@@ -556,7 +553,7 @@ fn logged(action: impl FnOnce()) -> String {
 
 #[cfg(unix)]
 #[test]
-fn secret_files_that_others_can_read_are_logged() {
+fn warning_is_logged_for_secret_files_that_others_can_read() {
     use std::os::unix::fs::PermissionsExt;
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "worker");

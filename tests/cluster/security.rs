@@ -166,7 +166,7 @@ fn roles_and_tokens_permit_what_they_are_for() {
     assert!(searched.status.success(), "{searched:?}");
 
     let refused = error_of(&cluster.call("viewer", &uri, &submit));
-    assert!(refused.contains("permits looking only"), "{refused}");
+    assert!(refused.contains("this token is read-only"), "{refused}");
     let refused = error_of(&cluster.call("false-client", &uri, &submit));
     assert!(refused.contains("is for a worker"), "{refused}");
     // No server starts with a certificate for another role.

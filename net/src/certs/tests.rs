@@ -36,7 +36,6 @@ fn certificates_are_valid_for_servers_and_clients() {
     for member in &made.members {
         let tls = Tls::in_dir(dir.path(), member);
         tls.client(Role::Coordinator).unwrap();
-        // A certificate is for one role: no worker can pose as the coordinator.
         for role in [Role::Coordinator, Role::Worker] {
             let is_own = role == role_of(member) && member != CLIENT;
             assert_eq!(tls.server(role).is_ok(), is_own, "{member} {role}");
@@ -134,7 +133,7 @@ fn renewed_certificates_do_not_outlive_the_ca() {
     );
     renewed_after(CA_DAYS + 1, 1).unwrap_err();
     assert_eq!(contents(dir.path()), before);
-    // The time in a certificate has whole seconds.
+    // A certificate stores its expiry in whole seconds, so a validity of 30 days could be refused.
     renewed_after(CA_DAYS - 30, 29).unwrap();
 }
 
@@ -190,7 +189,7 @@ fn invalid_options_are_errors() {
 
 proptest! {
     #[test]
-    fn member_files_stay_in_the_folder_and_never_replace_the_ca_key(name in "[a-zA-Z0-9._/ -]{0,70}") {
+    fn member_files_are_in_the_folder_and_never_replace_the_ca_key(name in "[a-zA-Z0-9._/ -]{0,70}") {
         if is_name(&name) {
             let path = Tls::in_dir(Path::new("dir"), &name);
             prop_assert_eq!(path.cert.parent(), Some(Path::new("dir")));
