@@ -1,4 +1,4 @@
-//! Waits between the attempts of an operation.
+//! Increasing waits between the attempts of an operation.
 
 use crate::options::Options;
 use crate::random::Random;
@@ -32,8 +32,8 @@ impl Backoff {
         self.attempt
     }
 
-    /// Waits before the next attempt. Each wait is about twice as long as the previous one. Returns `false`
-    /// without waiting if no attempts are left.
+    /// Waits before the next attempt. On average, each wait is twice as long as the previous one, up to [`LONGEST`].
+    /// Returns `false` without waiting if no attempts are left.
     pub(crate) async fn wait(&mut self) -> bool {
         if self.attempt >= self.max_attempts {
             return false;
@@ -43,14 +43,14 @@ impl Backoff {
             .saturating_mul(1 << (self.attempt - 1).min(20))
             .min(LONGEST);
         self.attempt += 1;
-        // Wait a random time between half of `whole` and all of it, so that clients that failed together do
-        // not retry together.
+        // A random wait between half of `whole` and `whole` prevents clients that failed together from retrying
+        // together.
         let part = 512 + (self.random.number() % 513) as u32;
         tokio::time::sleep(whole / 1024 * part).await;
         true
     }
 
-    /// Restarts the count, so that the current attempt is number 1 again.
+    /// Makes the current attempt count as the first one.
     #[cfg(feature = "s3")]
     pub(crate) fn reset(&mut self) {
         self.attempt = 1;

@@ -1,4 +1,4 @@
-//! Lengths and checksums of objects.
+//! Object lengths and checksums.
 
 use crc_fast::{CrcAlgorithm, Digest};
 use std::fmt;
@@ -7,11 +7,10 @@ use std::str::FromStr;
 
 /// CRC-64/NVME checksum of an object's bytes.
 ///
-/// It detects faults of disks, memory and networks. It does not protect against an attacker, who could also
-/// replace the checksum in the manifest. It is computed at tens of gigabytes per second. SHA-256 would limit
-/// uploads, because it is computed at one or two gigabytes per second. The checksum fails to detect one
-/// damaged object in 2⁶⁴, whereas a CRC-32 fails to detect one in 2³². S3 computes the same checksum for its
-/// objects.
+/// The checksum detects faults of disks, memory and networks. It does not protect against an attacker. The program
+/// computes it at tens of gigabytes per second, but would compute SHA-256 at only one or two gigabytes per second,
+/// which would limit uploads. The checksum fails to detect one damaged object in 2⁶⁴, whereas a CRC-32 fails to detect
+/// one in 2³². S3 supports the same checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum(pub u64);
 
@@ -31,14 +30,13 @@ impl fmt::Display for Checksum {
 impl FromStr for Checksum {
     type Err = ParseIntError;
 
-    /// Parses hexadecimal digits, the format of the `Display` implementation.
+    /// Parses a hexadecimal number.
     fn from_str(text: &str) -> Result<Checksum, ParseIntError> {
         u64::from_str_radix(text, 16).map(Checksum)
     }
 }
 
-/// Length and checksum of a stored object, which callers record in a manifest. A reader compares them with the bytes
-/// that it receives.
+/// Length and checksum of an object. A caller records them, so that a later reader can detect damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stored {
     /// Length in bytes.
@@ -94,7 +92,7 @@ impl Summing {
 mod tests {
     use super::*;
 
-    /// Manifests contain checksums, so the algorithm must never change.
+    // Manifests contain checksums, so the algorithm must never change.
     #[test]
     fn checksum_is_crc64_nvme() {
         assert_eq!(Checksum::of(b"123456789"), Checksum(0xae8b_1486_0a79_9888));

@@ -1,9 +1,9 @@
-//! Retries of a conditional write when responses of the server may be lost.
+//! Retries of conditional writes.
 //!
-//! If the response to an attempt is lost, the client does not know whether the write was applied. The next
+//! If the response to an attempt is lost, the client cannot determine whether the write was applied. The next
 //! attempt may then find the object changed by the first attempt. Every conditional write therefore stores a
-//! random *mark* in the object's metadata. If a write is in doubt, the writer compares the stored mark with
-//! its own: if they are equal, its write succeeded.
+//! random *mark* in the object's metadata. If the result is in doubt, the writer compares the stored mark with
+//! its own mark. If they are equal, its write succeeded.
 
 use crate::backoff::Backoff;
 use crate::entry::Version;
@@ -13,22 +13,22 @@ use crate::stats::{Counters, count};
 
 /// A conditional write of one object to one server.
 pub(crate) trait ConditionalWrite {
-    /// Makes one attempt, numbered from 1, which stores the mark in the object's metadata.
+    /// Makes attempt number `attempt`, counted from 1, which stores the mark in the object's metadata.
     async fn attempt(&self, mark: &str, attempt: u32) -> Result<Version, Rejection>;
 
-    /// Returns the object's version if the object's mark equals `mark`.
+    /// Returns the object's version if the stored mark equals `mark`.
     async fn version_with_mark(&self, mark: &str) -> Result<Option<Version>, ObjectError>;
 }
 
 /// A failed attempt of a conditional write.
 pub(crate) struct Rejection {
     pub(crate) error: ObjectError,
-    /// Whether the server may have applied the write despite the error. Ignored unless the error is
+    /// Whether the server may have applied the write despite the error. This field is ignored if the error is not
     /// transient.
     pub(crate) in_doubt: bool,
 }
 
-/// Attempts a conditional write until it is applied or refused, or no attempts are left.
+/// Repeats a conditional write until it succeeds or fails permanently, or no attempts are left.
 pub(crate) async fn put_if<W: ConditionalWrite>(
     write: &W,
     options: &Options,

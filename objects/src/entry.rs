@@ -1,10 +1,10 @@
-//! Types that describe objects to callers: list entries, versions, and conditions for writes.
+//! List entries, versions, and conditions for writes.
 
 use crate::checksum::Stored;
 use std::fmt;
 
-/// An opaque version of an object's bytes, for use in [`Condition::Is`]. In S3 it is the ETag; elsewhere it
-/// consists of the length and checksum.
+/// An opaque version of an object's bytes, for use in [`Condition::Is`]. In S3, the version is the ETag. In other
+/// stores, it consists of the length and the checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
@@ -14,8 +14,7 @@ impl Version {
         &self.0
     }
 
-    /// Computes the version of the given bytes for stores other than S3. Equal bytes have equal versions, as
-    /// with ETags.
+    /// Computes the version of the given bytes for stores other than S3.
     pub(crate) fn of(bytes: &[u8]) -> Version {
         let Stored { bytes, checksum } = Stored::of(bytes);
         Version(format!("{bytes}-{checksum}"))
@@ -39,8 +38,8 @@ impl fmt::Display for Version {
 pub enum Condition {
     /// No object with the key exists.
     Absent,
-    /// The object has this version. If an object is changed and then changed back, its old version is valid
-    /// again. To prevent this, include a growing number in the bytes.
+    /// The object has this version. Equal bytes have equal versions: if an object is changed and then changed back, its
+    /// old version is valid again. To prevent this, include an increasing number in the bytes.
     Is(Version),
 }
 

@@ -1,17 +1,17 @@
-//! Errors of object stores.
+//! Object store errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Error of an object store. The variants are grouped by what the caller can do.
+/// An object store error. Each variant has one of these remedies:
 ///
-/// | the caller can | variants |
+/// | remedy | variants |
 /// |---|---|
-/// | correct its input | `Location`, `Options`, `Key`, `OutOfRange`, `Refused` |
-/// | correct the setup | `NoBucket`, `WrongRegion`, `Denied`, `DiskFull` |
-/// | retry later | `Unavailable` and some `Io`: see [`is_transient`](ObjectError::is_transient) |
-/// | read the object again and decide | `Changed` |
+/// | correct the input | `Location`, `Options`, `Key`, `OutOfRange`, `Refused` |
+/// | correct the setup | `NoBucket`, `WrongRegion`, `Denied`, `DiskFull`, most `Io` errors |
+/// | retry later | `Unavailable` and some `Io` errors: see [`is_transient`](ObjectError::is_transient) |
+/// | read the object again | `Changed` |
 /// | restore the object, or continue without it | `NotFound`, `Damaged` |
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ pub enum ObjectError {
         /// The key.
         key: String,
     },
-    /// The condition of a write does not hold, because another writer has changed the object.
+    /// The condition of a write does not hold. Usually, another writer has changed the object.
     #[error("'{key}' in {store} was changed by another writer")]
     Changed {
         /// The store.
@@ -54,7 +54,7 @@ pub enum ObjectError {
         /// The key.
         key: String,
     },
-    /// A range starts after the end of the object.
+    /// The requested range starts at or after the end of the object.
     #[error("'{key}' in {store} ends before byte {start}")]
     OutOfRange {
         /// The store.
@@ -88,7 +88,7 @@ pub enum ObjectError {
         /// The reason.
         reason: String,
     },
-    /// All attempts failed for transient reasons. A write may have been applied despite this error.
+    /// All attempts failed for transient reasons. If the operation is a write, it may have been applied.
     #[error("'{key}' in {store} is unavailable: {reason}")]
     Unavailable {
         /// The store.
@@ -150,17 +150,17 @@ impl ObjectError {
         }
     }
 
-    /// Returns whether no object with the key exists.
+    /// Returns whether the error is [`ObjectError::NotFound`].
     pub fn is_not_found(&self) -> bool {
         matches!(self, ObjectError::NotFound { .. })
     }
 
-    /// Returns whether the condition of a write did not hold.
+    /// Returns whether the error is [`ObjectError::Changed`].
     pub fn is_changed(&self) -> bool {
         matches!(self, ObjectError::Changed { .. })
     }
 
-    /// Returns a function that converts an operating system error. A full disk has a separate variant.
+    /// Returns a function that converts an I/O error to [`ObjectError::DiskFull`] or [`ObjectError::Io`].
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ObjectError + '_ {
         move |source| {
             let path = path.to_path_buf();

@@ -1,11 +1,11 @@
-//! Injected faults for a store in memory.
+//! Fault injection for stores in memory.
 //!
-//! A simulation implements [`FaultPlan`] and opens its stores with [`Objects::with_faults`]. Before and after
-//! each attempt of each operation, a hook of the plan chooses the fault:
+//! A simulation implements [`FaultPlan`] and opens its stores with [`Objects::with_faults`]. The plan has two hooks,
+//! which choose faults before and after each attempt of an operation:
 //!
 //! | fault | injection |
 //! |---|---|
-//! | latency | await `tokio::time::sleep` in a hook; an attempt ends after [`Options::timeout`] |
+//! | latency | call `tokio::time::sleep` in a hook; an attempt ends after [`Options::timeout`] |
 //! | unreachable, throttled | [`Before::Fail`] with [`Call::unavailable`] |
 //! | permanent refusal | [`Before::Fail`] with [`Call::refused`] |
 //! | lost response | [`After::Fail`] with [`Call::unavailable`]; the write is applied |
@@ -13,10 +13,10 @@
 //! | stale read or list | [`Before::Stale`] |
 //! | ignored condition | [`Before::Unconditional`] |
 //!
-//! [`Objects`] retries operations that fail with transient errors, as it does with S3. There are at most
+//! [`Objects`] retries operations that fail with transient errors, as with S3. An operation has at most
 //! [`Options::max_attempts`] attempts, with waits that increase from [`Options::first_wait`]. The waits use tokio's
-//! clock and jitter from [`Options::random`]. With a paused clock and [`Random::seeded`], the behavior of this module
-//! depends only on the plan and the seed.
+//! clock and jitter from [`Options::random`]. With a paused clock and [`Random::seeded`], a store's behavior depends
+//! only on the operations, the plan and the seed.
 //!
 //! # Examples
 //!
@@ -49,7 +49,7 @@
 //!     let faulty = Objects::with_faults(&memory, &options, Arc::new(LoseFirstAnswer(AtomicU64::new(0))))?;
 //!     // The second attempt finds the mark of the first attempt, so the write has succeeded.
 //!     let version = faulty.put_if("lease", "mine".into(), &Condition::Absent).await?;
-//!     // Another client of the same store, without faults.
+//!     // This client of the same store has no faults.
 //!     let direct = Objects::in_memory(&memory, &options)?;
 //!     assert_eq!(direct.get("lease").await?, ("mine".into(), version));
 //!     assert_eq!(faulty.stats().retries, 1);
@@ -75,16 +75,16 @@ pub type Hook<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Chooses the faults for the operations of one [`Objects`](crate::Objects) value and its clones.
 ///
-/// Each client in a simulation has a separate plan, so that a plan can disconnect a single client. By
-/// default, both hooks inject no fault.
+/// If each client in a simulation has its own plan, a plan can disconnect a single client. The default hooks inject no
+/// faults.
 pub trait FaultPlan: Send + Sync {
-    /// Chooses the fault before an attempt reaches the store.
+    /// Called before an attempt reaches the store. Returns the fault to inject.
     fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
         let _ = call;
         Box::pin(std::future::ready(Before::Proceed))
     }
 
-    /// Chooses the fault after the store has handled an attempt. This hook is not called if
+    /// Called after the store has handled an attempt. Returns the fault to inject. This hook is not called if
     /// [`before`](FaultPlan::before) prevented the attempt from reaching the store.
     fn after<'a>(
         &'a self,
@@ -132,21 +132,21 @@ impl Call<'_> {
 /// An operation on the store.
 ///
 /// [`delete_prefix`](crate::Objects::delete_prefix) consists of one [`List`](Operation::List) and one
-/// [`Delete`](Operation::Delete) per object, so that it can fail after some deletions. If
-/// [`put_if`](crate::Objects::put_if) is in doubt about a lost response, it adds a [`Head`](Operation::Head).
+/// [`Delete`](Operation::Delete) per object, so it can fail after some deletions. After a lost response,
+/// [`put_if`](crate::Objects::put_if) may use [`Head`](Operation::Head) to read the object's mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Unconditional write.
     Put,
     /// Conditional write.
     PutIf,
-    /// Read of an object or of a range of it.
+    /// Read of an object, or of a range of an object.
     Get,
     /// Read of an object's size or mark.
     Head,
     /// Deletion of one object, possibly as part of the deletion of a prefix.
     Delete,
-    /// List of objects or of folder names.
+    /// List of objects or folder names.
     List,
 }
 
@@ -164,12 +164,12 @@ pub enum Before {
     Proceed,
     /// The attempt fails, and the store is unchanged.
     Fail(ObjectError),
-    /// A write reaches the store after this delay, and is applied if its condition still holds then. A read
-    /// never reaches the store. In both cases, the caller gets no response, so its attempt ends after
+    /// A write reaches the store after this delay, and is applied if its condition holds at that time. A read
+    /// never reaches the store. In both cases, the caller gets no response, and the attempt ends after
     /// [`Options::timeout`](crate::Options::timeout).
     Late(Duration),
-    /// A read returns the state of the store before its last changes. The value is the number of changes that
-    /// the read misses, at most [`Memory::HISTORY`](crate::Memory::HISTORY). A write proceeds.
+    /// A read misses this number of the most recent changes, at most
+    /// [`Memory::HISTORY`](crate::Memory::HISTORY). Any other operation proceeds.
     Stale(usize),
     /// A conditional write is applied even if its condition does not hold, as on a server that ignores
     /// conditions. Any other operation proceeds.

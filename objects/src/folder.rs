@@ -3,7 +3,7 @@
 //! A write creates a temporary file in `.tmp` and then renames it, so that a reader never sees a partial
 //! object.
 //!
-//! A lock on the file `.lock` protects three steps against concurrent writers in this process and in others:
+//! A lock on the file `.lock` protects three steps against concurrent writers in this and other processes:
 //!
 //! - the check and rename of a conditional write,
 //! - the removal of folders that a deletion leaves empty, and
@@ -35,7 +35,6 @@ pub(crate) struct Folder {
     root: PathBuf,
 }
 
-/// Mode of the lock.
 enum LockMode {
     Shared,
     Exclusive,
@@ -51,7 +50,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Removes abandoned temporary files. Files that cannot be removed remain until the next start.
+    /// Removes abandoned temporary files. A file that cannot be removed causes a warning.
     #[allow(
         clippy::disallowed_methods,
         reason = "simulations never use folders, so this code may read the real clock"
@@ -99,8 +98,8 @@ impl Folder {
         locked.map_err(ObjectError::io(&path))
     }
 
-    /// Returns a function that converts an operating system error. If the path is a folder or is below a file, the
-    /// object counts as missing.
+    /// Returns a function that converts an I/O error. If the path is a folder or is below a file, the object counts as
+    /// missing.
     fn failed<'a>(&'a self, key: &'a str) -> impl FnOnce(io::Error) -> ObjectError + 'a {
         move |error| match error.kind() {
             io::ErrorKind::NotFound
@@ -151,14 +150,15 @@ impl Folder {
                 | io::ErrorKind::DirectoryNotEmpty => ObjectError::Refused {
                     store: self.root.display().to_string(),
                     key: key.to_owned(),
-                    reason: "in a folder, no object's key can be the parent path of another key"
-                        .to_owned(),
+                    reason:
+                        "in a folder, the key of an object cannot be a parent path of another key"
+                            .to_owned(),
                 },
                 _ => ObjectError::io(&path)(error),
             })
     }
 
-    /// Makes the name of an object durable, and the names of its parent folders, which may be new.
+    /// Makes an object's directory entry durable, and the entries of its parent folders, which may be new.
     fn sync_parents(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
         for folder in path.ancestors().skip(1) {
@@ -182,8 +182,8 @@ impl Folder {
     fn put_temporary(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
         let lock = self.lock(LockMode::Shared)?;
         self.rename(temporary, key)?;
-        // The lock is released before this writer waits for the disk. Otherwise, writers that share the lock could keep an
-        // exclusive writer waiting indefinitely.
+        // Release the lock before waiting for the disk. Otherwise, writers that share the lock could make an exclusive
+        // writer wait indefinitely.
         drop(lock);
         self.sync_parents(key)
     }
@@ -212,13 +212,12 @@ impl Folder {
             });
         }
         self.rename(temporary, key)?;
-        // The lock is still held, because no other writer may rely on a write that a crash could undo.
+        // Keep the lock until the write is durable: another writer must not rely on a write that a crash could undo.
         self.sync_parents(key)?;
         Ok(Version::of(bytes))
     }
 
-    /// Copies the file. A hard link would not suffice, because a later write to the file would change the
-    /// object.
+    /// Copies the file. With a hard link, a later write to the file would change the object.
     pub(crate) fn put_file(&self, key: &str, from: &Path) -> Result<Stored, ObjectError> {
         let mut source = File::open(from).map_err(ObjectError::io(from))?;
         let (temporary, mut file) = self.temporary()?;
@@ -279,7 +278,6 @@ impl Folder {
         Ok(())
     }
 
-    /// Deletes all objects below a prefix and returns their number.
     pub(crate) fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let path = self.path(prefix);
         let removed = self.root.join(".tmp").join(Random::default().name());
@@ -328,7 +326,7 @@ impl Folder {
     }
 }
 
-/// Returns the entries of a folder and their keys. Entries whose names are invalid in a key are skipped.
+/// Returns the entries of a folder and their keys, except for entries with invalid keys.
 fn named(dir: &Path, prefix: &str) -> Result<Vec<(DirEntry, String)>, ObjectError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,

@@ -2,14 +2,14 @@
 
 use crate::error::ObjectError;
 
-/// Maximum length of a key in bytes. S3 allows 1,024 bytes; the difference is reserved for the prefix in the
+/// Maximum length of a key, in bytes. S3 allows 1,024 bytes; the difference is reserved for the prefix in the
 /// location.
 pub const MAX_KEY_BYTES: usize = 900;
-/// Maximum length in bytes of a name between two `/` characters. This is the limit of file systems.
+/// Maximum length of each name in a key, in bytes. Common file systems have the same limit.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// Checks a key, which must consist of names joined by `/`. Names must not be empty or begin with a dot, and
-/// the key must not contain a backslash or a control character.
+/// Checks a key, which must consist of names joined by `/`. A name must not be empty or begin with a dot. The key must
+/// not contain a backslash or a control character.
 ///
 /// The rules are the same for every kind of store, so that a run can be copied between stores. Names that
 /// begin with a dot are reserved: they include `.`, `..`, and the names of the store's own files in a folder.
@@ -37,14 +37,14 @@ fn reason_against(key: &str) -> Option<&'static str> {
         return Some("it contains a backslash or a control character");
     }
     key.split('/').find_map(|name| match name {
-        "" => Some("a name before, after or between its slashes is empty"),
-        _ if name.starts_with('.') => Some("a name in it begins with a dot"),
-        _ if name.len() > MAX_NAME_BYTES => Some("a name in it is longer than 255 bytes"),
+        "" => Some("it begins or ends with a slash, or contains consecutive slashes"),
+        _ if name.starts_with('.') => Some("a name between slashes begins with a dot"),
+        _ if name.len() > MAX_NAME_BYTES => Some("a name between slashes is longer than 255 bytes"),
         _ => None,
     })
 }
 
-/// Checks a prefix, whose trailing slash is optional, and returns it without that slash.
+/// Checks a prefix, which may end with a slash, and returns it without that slash.
 pub(crate) fn check_prefix(prefix: &str) -> Result<&str, ObjectError> {
     let name = prefix.strip_suffix('/').unwrap_or(prefix);
     if !prefix.is_empty() {
@@ -60,7 +60,7 @@ mod tests {
     use std::path::{Component, Path};
 
     #[test]
-    fn keys_of_runs_are_valid() {
+    fn valid_keys_are_accepted() {
         let longest = format!("{}/{}", "a".repeat(MAX_NAME_BYTES), "b".repeat(255));
         for key in ["manifest", "runs/17/depth-3/part 0.sst", "ä/名", &longest] {
             assert!(check_key(key).is_ok(), "{key}");
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn valid_key_stays_below_the_folder(key in r"[a-c./\\\x00é ]{0,12}") {
+        fn path_of_valid_key_is_below_the_folder(key in r"[a-c./\\\x00é ]{0,12}") {
             if check_key(&key).is_ok() {
                 let path = Path::new("root").join(&key);
                 let names: Vec<_> = path.components().collect();
@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_checked_without_panic(key in any::<String>()) {
+        fn accepted_keys_have_no_invalid_names(key in any::<String>()) {
             let taken = check_key(&key).is_ok();
             prop_assert_eq!(taken, reason_against(&key).is_none());
             if taken {

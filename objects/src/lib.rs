@@ -1,17 +1,16 @@
 //! Objects (named byte sequences) in a folder, in S3 or in memory, with one interface.
 //!
 //! [`Objects::open`] opens the store at a *location*, which is the path of a folder or `s3://bucket/prefix`.
-//! [`Objects::in_memory`] opens a [`Memory`], and [`Objects::with_faults`] does so with injected [faults] for
+//! [`Objects::in_memory`] opens a [`Memory`]. [`Objects::with_faults`] opens a [`Memory`] with injected [faults] for
 //! simulations.
 //!
 //! Each object has a *key*, which consists of names joined by `/`. Writes are atomic: a reader sees either
-//! the old bytes or the new bytes. [`Objects::put_if`] writes an object only if a condition holds, so that
-//! only one of several concurrent writers succeeds. Some servers that implement the S3 protocol ignore the
-//! condition; [`Objects::probe`] detects such servers. [`Objects::put_file`] returns the length and checksum of
-//! the object as a [`Stored`], which callers record in a manifest.
+//! the old bytes or the new bytes. [`Objects::put_if`] writes an object only if a condition holds. If several
+//! writers with the same condition run concurrently, only one of them succeeds. Some servers that implement the S3
+//! protocol ignore the condition; [`Objects::probe`] detects such servers.
 //!
-//! Transient failures are retried a bounded number of times. Other failures are returned as an
-//! [`ObjectError`], which names the cause and the remedy.
+//! Operations in S3 and in memory retry transient failures a bounded number of times. Other failures are returned as
+//! an [`ObjectError`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

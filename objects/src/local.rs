@@ -1,4 +1,4 @@
-//! Atomic replacement of files, and blocking work on separate threads.
+//! Temporary files that replace other files atomically, and blocking work on separate threads.
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
@@ -8,7 +8,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
-/// Number of bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Runs blocking work on a thread of tokio's blocking pool.
@@ -21,7 +20,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, ObjectError> {
     match spawn_blocking(work).await {
         Ok(result) => result,
-        // The task is never cancelled, so it must have panicked. Continue the panic here.
+        // The task is never cancelled, so it must have panicked.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -63,13 +62,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.renamed {
-            // An error is harmless: the file is removed as abandoned later.
+            // An error is harmless, because `Folder` removes abandoned files later.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Copies the rest of `from` to `to`, and returns the length and checksum of the copied bytes.
+/// Copies the rest of `from` to `to`, and returns the length and checksum of the copied bytes. Errors name the paths.
 pub(crate) fn copy(
     from: &mut File,
     from_path: &Path,

@@ -1,20 +1,21 @@
-//! Locations of object stores: the path of a folder, or `s3://bucket/prefix`.
+//! Parser for the location of an object store, which is the path of a folder or `s3://bucket/prefix`.
 
 use crate::error::ObjectError;
 use crate::key::check_key;
 use std::path::PathBuf;
 
-/// Maximum length in bytes of the prefix in a bucket. Together with a key of maximum length, it stays below
-/// the 1,024 bytes that S3 allows.
+/// Maximum length of the prefix, in bytes. A prefix, a slash and a key of maximum length fit into the 1,024 bytes that
+/// S3 allows.
 const MAX_PREFIX_BYTES: usize = 120;
 
-/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// A folder.
     Folder(PathBuf),
-    /// A bucket and a prefix for all keys in it. The prefix is empty or ends with a slash.
-    S3 { bucket: String, prefix: String },
+    /// A bucket and the prefix of all keys in it. The prefix is empty or ends with a slash.
+    S3 {
+        bucket: String,
+        prefix: String,
+    },
 }
 
 impl Location {
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_buckets_are_parsed() {
+    fn valid_locations_are_parsed() {
         for (text, location) in [
             ("runs", Location::Folder("runs".into())),
             ("/mnt/all/runs", Location::Folder("/mnt/all/runs".into())),

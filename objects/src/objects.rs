@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-/// A store of objects. Clones share the store and its counters.
+/// An object store. Clones share the store and its counters.
 ///
 /// A *prefix* selects the keys below it, like the path of a folder: `runs/17` selects `runs/17/manifest` but
 /// not `runs/170`. The empty prefix selects all keys.
@@ -42,12 +42,12 @@ enum Kind {
 }
 
 impl Objects {
-    /// Opens the store at a location, which is the path of a folder or `s3://bucket/prefix`. The folder is
-    /// created if it does not exist. This function sends no request to a server; [`Objects::probe`] does.
+    /// Opens the store at a location, which is the path of a folder or `s3://bucket/prefix`. Creates the folder if it
+    /// does not exist. This function does not check that an S3 server is reachable: use [`Objects::probe`].
     ///
     /// # Errors
-    /// Returns [`ObjectError::Location`] or [`ObjectError::Options`] if an argument is invalid, and
-    /// [`ObjectError::Io`] or [`ObjectError::DiskFull`] if the folder cannot be created.
+    /// Returns [`ObjectError::Location`] or [`ObjectError::Options`] if an argument is invalid or no S3 region is
+    /// configured, and [`ObjectError::Io`] or [`ObjectError::DiskFull`] if the folder cannot be created.
     pub async fn open(location: &str, options: &Options) -> Result<Objects, ObjectError> {
         let parsed = Location::parse(location)?;
         options.check()?;
@@ -82,7 +82,7 @@ impl Objects {
         Objects::over(memory, options, None)
     }
 
-    /// Opens a store in memory with [faults](crate::faults) injected by a plan.
+    /// Opens a store in memory. `plan` injects [faults](crate::faults) into its operations.
     ///
     /// # Errors
     /// Returns [`ObjectError::Options`] if the options are invalid.
@@ -115,22 +115,21 @@ impl Objects {
         &self.location
     }
 
-    /// Returns the counters of operations by this store and all of its clones.
+    /// Returns the counters, which include operations on clones of this store.
     pub fn stats(&self) -> Stats {
         self.counters.snapshot()
     }
 
-    /// Returns the number of seconds by which the server's clock is ahead of this machine's clock. Returns
-    /// `None` if no response has arrived or the store has no server.
+    /// Returns the number of seconds by which the server's clock is ahead of this machine's clock, according to the
+    /// server's last response. Returns `None` if no response has arrived or the store has no server.
     ///
-    /// The value comes from the server's last response, which may be an error. S3 refuses requests from
-    /// clients whose clocks are wrong by more than 15 minutes.
+    /// S3 refuses requests from clients whose clocks are wrong by more than 15 minutes. An error response also
+    /// contains the server's time.
     pub fn seconds_ahead(&self) -> Option<i64> {
         let ahead = self.counters.seconds_ahead.lock();
         *ahead.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the source of randomness of this store.
     pub(crate) fn random(&self) -> &Random {
         &self.random
     }
@@ -161,7 +160,7 @@ impl Objects {
     /// Writes an object atomically if a condition holds. If several writers with the same condition run
     /// concurrently, only one of them succeeds.
     ///
-    /// Folders and memory guarantee this. For a server, [`Objects::probe`] detects whether it does.
+    /// Stores in folders and in memory guarantee this. [`Objects::probe`] detects servers that do not.
     ///
     /// # Errors
     /// Returns [`ObjectError::Changed`] if the condition does not hold, and other variants if the object
@@ -189,8 +188,9 @@ impl Objects {
         })
     }
 
-    /// Writes the bytes of a file as an object, and returns their length and checksum. A long file is
-    /// uploaded to S3 in parts. Several parts at a time are held in memory and uploaded concurrently.
+    /// Writes the contents of a file as an object, and returns the length and checksum. A file larger than
+    /// [`Options::part_bytes`] is uploaded to S3 in parts: up to [`Options::parallel_parts`] parts are held in memory
+    /// and uploaded concurrently.
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the file cannot be read or the object cannot be written.
@@ -233,7 +233,8 @@ impl Objects {
         })
     }
 
-    /// Reads a range of an object. A range that extends past the object's end is truncated.
+    /// Reads a range of an object. A range that extends past the object's end is truncated. An empty range returns no
+    /// bytes without accessing the store.
     ///
     /// # Errors
     /// Returns [`ObjectError::OutOfRange`] if the range starts at or after the object's end,
@@ -336,8 +337,8 @@ impl Objects {
         self.counted(result, |counters, _| count(&counters.lists, 1))
     }
 
-    /// Returns the names of the folders directly below a prefix, sorted. With the empty prefix and the keys
-    /// `a/1`, `b/c/2` and `d`, these are `a` and `b`.
+    /// Returns the names of the folders directly below a prefix, sorted. For example, a store with the keys `a/1`,
+    /// `b/c/2` and `d` has the folders `a` and `b` below the empty prefix.
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the objects cannot be listed.
@@ -355,16 +356,16 @@ impl Objects {
         self.counted(result, |counters, _| count(&counters.lists, 1))
     }
 
-    /// Detects which conditions the store honours. Writes a small object with a random name below a prefix,
+    /// Detects which conditions the store honors. Writes a small object with a random name below a prefix,
     /// reads it, and deletes it.
     ///
     /// # Errors
-    /// Returns an [`ObjectError`] if the store cannot be used.
+    /// Returns an [`ObjectError`] if an operation fails or the store returns wrong bytes.
     pub async fn probe(&self, prefix: &str) -> Result<Probe, ObjectError> {
         probe::probe(self, check_prefix(prefix)?).await
     }
 
-    /// Counts a successful operation with `done`, or a failure as an error.
+    /// Counts the result of an operation: `done` counts a success, and this function counts an error.
     fn counted<T>(
         &self,
         result: Result<T, ObjectError>,

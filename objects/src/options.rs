@@ -1,4 +1,4 @@
-//! Settings of a store.
+//! Settings for opening a store.
 
 use crate::error::ObjectError;
 use crate::random::Random;
@@ -7,9 +7,9 @@ use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Minimum size of a part of a file in S3, except for the last part.
+/// Minimum size of the parts of a file in S3, in bytes. The last part may be smaller.
 pub const MIN_PART_BYTES: usize = 5 << 20;
-/// Maximum size of a part. S3 accepts up to 5 GiB, but parts are held in memory.
+/// Maximum size of the parts of a file in S3, in bytes. S3 accepts up to 5 GiB, but parts are held in memory.
 pub const MAX_PART_BYTES: usize = 1 << 30;
 
 /// Encryption of objects in S3.
@@ -27,7 +27,7 @@ pub enum Encryption {
     },
 }
 
-/// Error for text that does not name an encryption.
+/// Error returned when parsing an [`Encryption`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown encryption {0:?}: give AES256, aws:kms or aws:kms:KEY")]
 pub struct NotEncryption(String);
@@ -48,19 +48,18 @@ impl FromStr for Encryption {
     }
 }
 
-/// Settings of a store. A folder ignores all of them. A store in memory uses `timeout`, `max_attempts`,
+/// Settings for opening a store. A folder uses none of them. A store in memory uses `timeout`, `max_attempts`,
 /// `first_wait` and `random`.
 ///
-/// The settings do not include credentials. They are loaded from the usual AWS sources: environment, profile
-/// files, web identity, container, or machine.
+/// Credentials are loaded from the usual AWS sources: environment, profile files, web identity, container, or machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Address of a server other than AWS, in the form `http://host:port`.
+    /// Address of a server other than AWS, such as `http://host:port`.
     pub endpoint: Option<String>,
-    /// Region of the bucket. `None` selects the region from the environment, the profile or the machine. If
-    /// `endpoint` is set, `None` does not query the machine and falls back to `us-east-1`.
+    /// Region of the bucket. `None` selects the region from the environment, the profile or the machine's metadata
+    /// service. If `endpoint` is set, `us-east-1` replaces the metadata service as the last source.
     pub region: Option<String>,
-    /// Whether requests name the bucket in the path instead of the host name. Most servers other than AWS
+    /// Whether requests contain the bucket's name in the path instead of the host name. Most servers other than AWS
     /// require this.
     pub path_style: bool,
     /// Profile for credentials and region. `None` selects the profile named in the environment.
@@ -71,20 +70,20 @@ pub struct Options {
     pub encryption: Encryption,
     /// Storage class of objects, such as `STANDARD_IA`. `None` selects the bucket's default.
     pub storage_class: Option<String>,
-    /// Size of the parts of an upload. A file that is larger than this size is uploaded in parts.
+    /// Size of the parts of an upload, in bytes. A file that is larger than this size is uploaded in parts.
     pub part_bytes: usize,
     /// Maximum number of parts of a file that are uploaded concurrently.
     pub parallel_parts: usize,
     /// Maximum time to establish a connection.
     pub connect_timeout: Duration,
-    /// Maximum duration of one attempt of an operation, and maximum time without data while a body is read.
+    /// Maximum duration of one attempt of an operation, and maximum time without data during a download.
     pub timeout: Duration,
     /// Maximum number of attempts per operation.
     pub max_attempts: u32,
     /// Approximate wait before the second attempt. The wait doubles with each further attempt.
     pub first_wait: Duration,
-    /// Source of randomness for the jitter of retries and for the marks of conditional writes. Amazon's
-    /// client uses a separate source for its retries.
+    /// Source of random numbers for retry jitter and for the marks of conditional writes. The AWS SDK uses a separate
+    /// source for its retries.
     pub random: Random,
 }
 
@@ -110,7 +109,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns an error if no store can work with these settings.
+    /// Checks the settings that do not depend on the environment.
     pub(crate) fn check(&self) -> Result<(), ObjectError> {
         let wrong = |reason: &str| {
             Err(ObjectError::Options {

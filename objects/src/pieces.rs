@@ -1,4 +1,4 @@
-//! Reading of files in pieces, for multipart uploads.
+//! A reader that returns a file in pieces, for multipart uploads.
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
@@ -40,7 +40,7 @@ impl Reading {
         self.left
     }
 
-    /// Reads the next piece, which has `bytes` bytes, or fewer at the end of the file.
+    /// Reads the next `bytes` bytes, or the remaining bytes if there are fewer.
     pub(crate) async fn piece(mut self, bytes: usize) -> Result<(Reading, Bytes), ObjectError> {
         blocking(move || {
             let bytes = self.left.min(bytes as u64) as usize;

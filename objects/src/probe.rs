@@ -5,24 +5,23 @@ use crate::error::ObjectError;
 use crate::objects::Objects;
 use bytes::Bytes;
 
-/// The conditions that a store honours.
+/// The conditions that a store honors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// Whether the store honours [`Condition::Absent`].
+    /// Whether the store honors [`Condition::Absent`].
     pub if_absent: bool,
-    /// Whether the store honours [`Condition::Is`].
+    /// Whether the store honors [`Condition::Is`].
     pub if_is: bool,
 }
 
 impl Probe {
-    /// Returns whether writers can rely on [`Objects::put_if`]. Some servers accept conditions but ignore
-    /// them.
+    /// Returns whether writers can rely on [`Objects::put_if`].
     pub fn conditional(&self) -> bool {
         self.if_absent && self.if_is
     }
 }
 
-/// Writes and reads an object, using conditions that hold and conditions that do not hold.
+/// Writes, reads and deletes an object. Some of the writes have conditions that do not hold.
 pub(crate) async fn probe(objects: &Objects, prefix: &str) -> Result<Probe, ObjectError> {
     let name = format!("probe-{}", objects.random().name());
     let key = match prefix {
@@ -36,7 +35,11 @@ pub(crate) async fn probe(objects: &Objects, prefix: &str) -> Result<Probe, Obje
     match objects.get(&key).await {
         Err(error) if error.is_not_found() => Ok(probe),
         Err(error) => Err(error),
-        Ok(_) => Err(damaged(objects, &key, "it still exists after its deletion")),
+        Ok(_) => Err(damaged(
+            objects,
+            &key,
+            "the object still exists after its deletion",
+        )),
     }
 }
 
@@ -52,7 +55,7 @@ async fn write_and_read(objects: &Objects, key: &str) -> Result<Probe, ObjectErr
         return Err(damaged(
             objects,
             key,
-            "the bytes read are not the bytes written",
+            "the bytes that were read differ from the bytes that were written",
         ));
     }
     let absent_on_present = attempt(objects, key, &second, Condition::Absent).await?;
@@ -62,7 +65,7 @@ async fn write_and_read(objects: &Objects, key: &str) -> Result<Probe, ObjectErr
         return Err(damaged(
             objects,
             key,
-            "the bytes read after a second write are not the bytes written",
+            "the bytes that were read after a second write differ from the bytes that were written",
         ));
     }
     let is_old = attempt(objects, key, &third, Condition::Is(old)).await?;
@@ -77,7 +80,6 @@ async fn write_and_read(objects: &Objects, key: &str) -> Result<Probe, ObjectErr
 enum Attempt {
     Written,
     Changed,
-    /// The server does not support conditions.
     Refused,
 }
 

@@ -1,12 +1,12 @@
-//! Random numbers for the jitter of retries and for names. The stored bytes do not depend on them.
+//! Random numbers for retry jitter and for names.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A source of random numbers, which is the operating system (the default) or a seeded generator. Clones of a
-/// seeded source share one sequence.
+/// A source of random numbers: the operating system (the default) or a seeded generator. Clones of a seeded source
+/// share one sequence.
 #[derive(Clone, Default)]
 pub struct Random(Option<Arc<AtomicU64>>);
 
@@ -31,8 +31,8 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a random name of 32 hexadecimal digits. Names are unique across machines, unless sources have
-    /// the same seed.
+    /// Returns a random name of 32 hexadecimal digits. Names from the operating system's numbers are unique across
+    /// machines.
     pub(crate) fn name(&self) -> String {
         format!("{:016x}{:016x}", self.number(), self.number())
     }
@@ -70,12 +70,12 @@ mod tests {
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
-        // The first number of SplitMix64 with seed 0, as published.
+        // This is the published first number of SplitMix64 for the seed 0.
         assert_eq!(draw(0)[0], 0xe220_a839_7b1d_cdaf);
     }
 
     #[test]
-    fn system_names_differ() {
+    fn names_from_the_operating_system_differ() {
         assert_ne!(Random::default().name(), Random::default().name());
     }
 }

@@ -1,9 +1,9 @@
-//! Counters of operations.
+//! Operation counters.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters of an [`Objects`](crate::Objects) value and its clones since it was opened.
+/// Counters of the operations on a store since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Number of objects written.
@@ -18,19 +18,20 @@ pub struct Stats {
     pub bytes_in: u64,
     /// Number of bytes written.
     pub bytes_out: u64,
-    /// Number of requests sent to a server, including retries. The server bills these requests.
+    /// Number of requests sent to a server, including retries.
     pub requests: u64,
-    /// Number of delete requests among `requests`. They are free, and one of them can delete 1,000 objects.
+    /// Number of delete requests, which are included in `requests`. S3 does not bill them. One request can delete up
+    /// to 1,000 objects.
     pub delete_requests: u64,
-    /// Number of retries. Both resent requests and resumed downloads count.
+    /// Number of retries, including resumed downloads.
     pub retries: u64,
-    /// Number of failed operations. Missing objects and conditions that do not hold do not count.
+    /// Number of failed operations, except for missing objects and unmet conditions.
     pub errors: u64,
 }
 
 impl Stats {
-    /// Returns two counts of billed requests: the count of writes and lists, and the count of reads. Delete requests are
-    /// free.
+    /// Returns two numbers of billed requests: first, all requests except reads; second, reads. Delete requests are not
+    /// billed.
     pub fn charged(&self) -> (u64, u64) {
         let billed = self.requests.saturating_sub(self.delete_requests);
         let reads = self.gets.min(billed);
@@ -38,7 +39,6 @@ impl Stats {
     }
 }
 
-/// The counters behind [`Stats`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) puts: AtomicU64,
@@ -47,11 +47,11 @@ pub(crate) struct Counters {
     pub(crate) deletes: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
-    /// Number of operations sent to a server. Amazon's client may send several requests per operation.
+    /// Number of operations sent to a server. The AWS SDK may send several requests per operation.
     pub(crate) operations: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) delete_requests: AtomicU64,
-    /// Number of retries by this crate, excluding those by Amazon's client.
+    /// Number of retries by this crate, excluding retries by the AWS SDK.
     pub(crate) again: AtomicU64,
     pub(crate) errors: AtomicU64,
     /// Number of seconds by which the server's clock is ahead of this machine's clock, or `None` before the
@@ -59,7 +59,6 @@ pub(crate) struct Counters {
     pub(crate) seconds_ahead: Mutex<Option<i64>>,
 }
 
-/// Increases a counter.
 pub(crate) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
@@ -98,7 +97,7 @@ mod tests {
             ..Stats::default()
         };
         assert_eq!(stats.charged(), (8, 3));
-        // A folder sends no requests.
+        // Operations on a folder send no requests.
         let folder = Stats {
             requests: 0,
             delete_requests: 0,

@@ -1,5 +1,4 @@
-//! A client of a store in memory. It retries failed attempts of an operation. A plan can inject faults into each
-//! attempt.
+//! A client for a store in memory. The client retries transient failures, and a plan can inject faults.
 
 use super::Memory;
 use super::contents::Contents;
@@ -81,7 +80,7 @@ impl Client {
         let timeout = self.options.timeout;
         tokio::time::timeout(timeout, self.attempt_with_faults(&**plan, call, apply))
             .await
-            .unwrap_or_else(|_| Err(call.unavailable("no answer in time")))
+            .unwrap_or_else(|_| Err(call.unavailable("no response in time")))
     }
 
     async fn attempt_with_faults<T>(
@@ -95,11 +94,11 @@ impl Client {
             Before::Fail(error) => return Err(error),
             Before::Late(delay) => {
                 if is_write {
-                    // The client has given up by then, so the result is discarded.
+                    // No client waits for this result.
                     self.memory
                         .apply_late(delay, |contents| drop(apply(contents)));
                 }
-                // The timeout of the attempt ends this wait.
+                // The timeout in `attempt` ends this wait.
                 return std::future::pending().await;
             }
             Before::Stale(changes) if !is_write => apply(&mut self.memory.before_changes(changes)),
@@ -138,8 +137,8 @@ impl Client {
         conditional::put_if(&write, &self.options, &self.counters).await
     }
 
-    /// Reads the file on the calling thread, because a separate thread would make a simulation depend on the
-    /// operating system's scheduler.
+    /// Reads the file on the calling thread. With a separate thread, a simulation would depend on the operating
+    /// system's scheduler.
     pub(crate) async fn put_file(&self, key: &str, path: &Path) -> Result<Stored, ObjectError> {
         let bytes = std::fs::read(path).map_err(ObjectError::io(path))?;
         let stored = Stored::of(&bytes);

@@ -10,18 +10,18 @@ use std::ops::{Bound, Range};
 #[derive(Clone)]
 struct Object {
     bytes: Bytes,
-    /// Mark of the conditional write that created the object.
+    /// Mark of the conditional write that created the object, or `None` after an unconditional write.
     mark: Option<String>,
 }
 
-/// A change to the store, which records the previous object.
+/// A change of an object.
 #[derive(Clone)]
 struct Change {
     key: String,
+    /// The object before the change, or `None` if the key did not exist.
     before: Option<Object>,
 }
 
-/// Objects by key, and the most recent changes.
 #[derive(Clone, Default)]
 pub(super) struct Contents {
     objects: BTreeMap<String, Object>,
@@ -50,7 +50,7 @@ impl Contents {
         earlier
     }
 
-    /// Applies an operation as if all conditions of writes held, like a server that ignores conditions.
+    /// Runs an operation without checking the conditions of writes.
     pub(super) fn ignoring_conditions<T>(&mut self, apply: impl FnOnce(&mut Contents) -> T) -> T {
         self.ignores_conditions = true;
         let applied = apply(self);
@@ -108,7 +108,7 @@ impl Contents {
         Ok(version)
     }
 
-    /// Returns the version of an object if the object's mark equals `mark`.
+    /// Returns the version of an object if its mark equals `mark`.
     pub(super) fn version_with_mark(&self, key: &str, mark: &str) -> Option<Version> {
         let object = self.objects.get(key)?;
         let is_own = object.mark.as_deref() == Some(mark);
@@ -144,7 +144,7 @@ impl Contents {
         }
     }
 
-    /// Returns the key of each object below a prefix, the part of the key after the prefix, and the object.
+    /// Returns the objects below a prefix, each with its key and the part of the key after the prefix.
     fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a str, &'a Object)> {
         let start = match prefix {
             "" => String::new(),

@@ -1,9 +1,7 @@
-//! Objects in the memory of this process, for tests and simulations.
+//! A store in the memory of this process, for tests and simulations.
 //!
 //! The store behaves like S3: it has conditional writes, versions that depend only on the bytes, marks in the
-//! metadata, and sorted lists. It spawns no threads or tasks, and reads the clock only if a
-//! [`FaultPlan`](crate::faults::FaultPlan) delays a write. [`Objects::put_file`](crate::Objects::put_file)
-//! reads the file on the calling thread.
+//! metadata, and sorted lists. It spawns no threads or tasks.
 
 mod client;
 mod contents;
@@ -15,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Name of a store in memory, used in errors and in [`Objects::location`](crate::Objects::location).
+/// Name of a store in memory, which errors and [`Objects::location`](crate::Objects::location) contain.
 pub(crate) const STORE: &str = "memory";
 
-/// The contents of a store in memory. Clones share the same contents.
+/// The contents of a store in memory. Clones share these contents.
 ///
 /// Any number of [`Objects`](crate::Objects) values can be opened for one `Memory`. Each of them is a client
 /// with separate options, counters and faults.
@@ -47,7 +45,7 @@ struct State {
     late: Vec<Late>,
 }
 
-/// A write that is applied after its client has given up.
+/// A delayed write. Its client gets no response.
 struct Late {
     due: Instant,
     apply: Box<dyn FnOnce(&mut Contents) + Send>,
@@ -83,7 +81,7 @@ impl Memory {
     fn apply_late(&self, delay: Duration, apply: impl FnOnce(&mut Contents) + Send + 'static) {
         let due = Instant::now() + delay;
         let mut state = self.state();
-        // Insert the write after other writes that are due at the same time.
+        // Writes that are due at the same time keep their order.
         let at = state.late.partition_point(|late| late.due <= due);
         let apply = Box::new(apply);
         state.late.insert(at, Late { due, apply });

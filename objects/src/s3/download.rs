@@ -1,4 +1,4 @@
-//! Downloads of objects, which resume after the connection breaks.
+//! Downloads that resume after a connection breaks.
 
 use super::S3;
 use super::failure::root_cause;
@@ -10,11 +10,10 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use bytes::{Bytes, BytesMut};
 use std::ops::Range;
 
-/// Number of received bytes after which a download that breaks gets its full number of attempts again.
+/// Number of bytes that an attempt must receive to reset the attempt count.
 const PROGRESS_BYTES: u64 = 1 << 20;
 
-/// Maximum memory to reserve in advance for the length that the server announces. More memory is allocated when data
-/// arrives.
+/// Maximum number of bytes to allocate before data arrives. The length that the server announces may be wrong.
 const MAX_RESERVED: u64 = 64 << 20;
 
 /// Progress of a download.
@@ -54,8 +53,8 @@ impl S3 {
         Ok(self.read(key, Some(range)).await?.0)
     }
 
-    /// Downloads an object or a range of it, and resumes after the connection breaks. All bytes come from the
-    /// same version of the object.
+    /// Downloads an object or a range, and resumes if the connection breaks. All bytes come from the same version of
+    /// the object.
     async fn read(
         &self,
         key: &str,
@@ -88,7 +87,7 @@ impl S3 {
         }
     }
 
-    /// Reads until the end of the body or a failure.
+    /// Requests the missing bytes and reads until the end of the body or a failure.
     async fn read_on(&self, key: &str, progress: &mut Progress) -> Result<Version, Stop> {
         let answer = self.request_rest(key, progress).await?;
         let version = match answer.e_tag() {
@@ -130,7 +129,7 @@ impl S3 {
         }
     }
 
-    /// Requests the rest of the object, in the version that the first response contained.
+    /// Requests the missing bytes. A resumed download requires the version of the first response.
     async fn request_rest(&self, key: &str, progress: &Progress) -> Result<GetObjectOutput, Stop> {
         let mut request = self
             .client
@@ -168,7 +167,7 @@ impl S3 {
         }))
     }
 
-    /// Returns the offset after the last byte of a response.
+    /// Checks the headers of a response, and returns the offset in the object after the response's last byte.
     fn end_of(
         &self,
         key: &str,

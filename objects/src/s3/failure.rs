@@ -1,11 +1,11 @@
-//! Conversion of errors from the S3 client and the server to [`ObjectError`].
+//! Conversion of errors from the AWS SDK and the server to [`ObjectError`].
 
 use crate::error::ObjectError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use std::error::Error;
 use std::io;
 
-/// Converts an error from Amazon's client.
+/// Converts an error from the AWS SDK.
 pub(super) fn explain<E>(store: String, key: String, error: &SdkError<E>) -> ObjectError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -14,7 +14,7 @@ where
         SdkError::TimeoutError(_) => ObjectError::Unavailable {
             store,
             key,
-            reason: "no answer in time".to_owned(),
+            reason: "no response in time".to_owned(),
         },
         SdkError::DispatchFailure(failure) => match failure.as_connector_error() {
             Some(connector) if connector.is_timeout() => ObjectError::Unavailable {
@@ -28,7 +28,7 @@ where
         SdkError::ResponseError(_) => ObjectError::Unavailable {
             store,
             key,
-            reason: format!("invalid answer: {}", root_cause(error)),
+            reason: format!("invalid response: {}", root_cause(error)),
         },
         SdkError::ServiceError(service) => answered(store, key, service.err(), service.raw()),
         // The request could not be built, so a retry would fail in the same way.
@@ -42,12 +42,13 @@ where
 
 /// Converts the error of a request that did not reach the server.
 fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> ObjectError {
-    // This error's type is in a crate that is not a dependency, so recognise it by its name.
+    // The type of this error is in a crate that is not a dependency, so the `Debug` output identifies it.
     if chain(error).any(|cause| format!("{cause:?}").starts_with("CredentialsNotLoaded")) {
         return ObjectError::Denied {
             store,
             key,
-            reason: "the environment, the profile and the machine have no credentials".to_owned(),
+            reason: "no credentials found: set them in the environment or in a credentials file"
+                .to_owned(),
         };
     }
     ObjectError::Unavailable {
@@ -96,7 +97,7 @@ fn answered<E: ProvideErrorMetadata>(
     }
 }
 
-/// Converts an error code.
+/// Converts an error code from the server.
 pub(super) fn of_code(store: String, key: String, code: &str, reason: String) -> ObjectError {
     match code {
         "NoSuchBucket" => ObjectError::NoBucket { store },
@@ -118,7 +119,7 @@ pub(super) fn of_code(store: String, key: String, code: &str, reason: String) ->
     }
 }
 
-/// Returns the innermost cause. The outer errors only state that an operation failed.
+/// Returns a description of the innermost cause. The outer errors only state that an operation failed.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let innermost = chain(error).last().unwrap_or(error);
     match innermost.downcast_ref::<io::Error>().map(io::Error::kind) {

@@ -1,9 +1,8 @@
 //! Objects in S3, or in a server that implements the S3 protocol.
 //!
-//! Amazon's client signs and sends requests. It also retries transient failures and throttling with growing
-//! waits. This module adds two features. It resumes a download after the connection breaks ([`download`]). It
-//! also recognises when a retried conditional write finds the object that its own first attempt wrote
-//! ([`conditional`](crate::conditional)).
+//! The AWS SDK signs and sends requests, and retries transient failures with increasing waits. This module adds two
+//! features. It resumes a download after the connection breaks ([`download`]). It also detects that a conditional write
+//! failed only because an earlier attempt succeeded ([`conditional`](crate::conditional)).
 
 mod download;
 mod failure;
@@ -44,13 +43,13 @@ const MAX_DELETED_AT_ONCE: usize = 1000;
 pub(crate) struct S3 {
     client: aws_sdk_s3::Client,
     bucket: String,
-    /// Prefix of all keys: empty, or a name with a trailing slash.
+    /// Prefix of all keys. It is empty or ends with a slash.
     prefix: String,
     encryption: Option<ServerSideEncryption>,
     kms_key: Option<String>,
     storage_class: Option<StorageClass>,
-    /// Checksum algorithm for parts. A multipart upload must name it at its start. `None` if the environment
-    /// or the profile specifies that the server supports none.
+    /// Checksum algorithm for parts, which the request that begins a multipart upload must contain. It is `None` if the
+    /// environment or the profile disables optional checksums.
     part_checksum: Option<ChecksumAlgorithm>,
     options: Options,
     counters: Arc<Counters>,
@@ -77,8 +76,7 @@ impl S3 {
             .http_client(http.clone())
             .timeout_config(timeouts)
             .retry_config(retries)
-            // This protection is too strict for a busy machine. The timeouts for attempts and for bodies without
-            // data replace it.
+            // This protection is too strict for a busy machine. `Options::timeout` replaces it.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         if let Some(region) = &options.region {
             loader = loader.region(Region::new(region.clone()));
@@ -97,7 +95,7 @@ impl S3 {
         let config = loader.load().await;
         if config.region().is_none() {
             return Err(ObjectError::Options {
-                reason: "the region is unknown: choose one, or set AWS_REGION".to_owned(),
+                reason: "the region is unknown: configure one, or set AWS_REGION".to_owned(),
             });
         }
         let part_checksum = match config.request_checksum_calculation() {
@@ -131,7 +129,7 @@ impl S3 {
         format!("{}{key}", self.prefix)
     }
 
-    /// Returns the full prefix in the bucket of all keys below `prefix`.
+    /// Returns the prefix in the bucket of all keys below `prefix`.
     fn full_prefix(&self, prefix: &str) -> String {
         match prefix {
             "" => self.prefix.clone(),
@@ -143,7 +141,7 @@ impl S3 {
         format!("s3://{}/{}", self.bucket, self.prefix)
     }
 
-    /// Returns a function that converts an error from Amazon's client.
+    /// Returns a function that converts an error from the AWS SDK.
     fn failed<E>(&self, key: &str) -> impl FnOnce(SdkError<E>) -> ObjectError + use<E>
     where
         E: ProvideErrorMetadata + Error + 'static,
@@ -298,8 +296,8 @@ impl S3 {
     }
 }
 
-/// Returns the sources of the region for a server other than AWS. They exclude the machine's metadata
-/// service: outside AWS, it may not answer, and few servers check the region.
+/// Returns the region sources for a server other than AWS. They exclude the machine's metadata service, which may not
+/// respond outside AWS. Few servers check the region.
 fn region_without_machine(options: &Options) -> RegionProviderChain {
     let mut profile = ProfileFileRegionProvider::builder();
     if let Some(name) = &options.profile {
@@ -339,7 +337,7 @@ fn is_multi_object_delete(method: &str, uri: &str) -> bool {
             .any(|part| part.split('=').next() == Some("delete"))
 }
 
-/// Counts requests and operations, and records the server's clock.
+/// An interceptor that counts requests and operations, and records the server's clock.
 #[derive(Debug)]
 struct Observe(Arc<Counters>);
 

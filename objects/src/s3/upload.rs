@@ -1,9 +1,9 @@
-//! Uploads of objects: simple, multipart, and conditional.
+//! Simple, multipart and conditional uploads.
 //!
-//! If the response to a request is lost, a retry may fail because the first attempt succeeded. The object has
-//! then changed, or the multipart upload no longer exists. Conditional writes and multipart uploads therefore
-//! store a random mark in the object's metadata. In case of doubt, the writer compares this mark with its own
-//! to find out whether its write succeeded.
+//! If the response to a request is lost, a retry may fail because the first attempt succeeded: the object has
+//! changed, or the multipart upload no longer exists. Conditional writes and multipart uploads therefore
+//! store a random mark in the object's metadata. After such a failure, the writer compares the stored mark with its own
+//! mark. If they are equal, its write succeeded.
 
 use super::S3;
 use super::failure::root_cause;
@@ -20,9 +20,9 @@ use std::path::Path;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// Name of the mark in the object's metadata.
+/// Name of the metadata entry that contains the mark.
 const MARK: &str = "write-id";
-/// Maximum number of parts that S3 accepts.
+/// Maximum number of parts per upload that S3 accepts.
 const MAX_PARTS: u64 = 10_000;
 
 impl S3 {
@@ -57,7 +57,7 @@ impl S3 {
         conditional::put_if(&write, &self.options, &self.counters).await
     }
 
-    /// Returns the version of an object if the object's mark equals `mark`.
+    /// Returns the version of an object if its mark equals `mark`.
     async fn version_with_mark(
         &self,
         key: &str,
@@ -222,7 +222,7 @@ impl ConditionalWrite for MarkedPut<'_> {
             Condition::Absent => request.if_none_match("*"),
             Condition::Is(version) => request.if_match(version.as_str()),
         };
-        // Retries inside the client would hide whether an earlier attempt may have been applied.
+        // Retries by the AWS SDK would hide whether an earlier attempt may have been applied.
         let once = aws_sdk_s3::Config::builder().retry_config(RetryConfig::disabled());
         let error = match request.customize().config_override(once).send().await {
             Ok(answer) => {
@@ -234,12 +234,12 @@ impl ConditionalWrite for MarkedPut<'_> {
             }
             Err(error) => error,
         };
-        // Status 409: the server detected two concurrent writes and did not apply this one.
+        // With status 409, the server reports concurrent writes and does not apply this one.
         let conflict = error
             .raw_response()
             .is_some_and(|raw| raw.status().as_u16() == 409);
         let error = match s3.failed(key)(error) {
-            // No object exists, so none can have the expected version.
+            // A missing object does not have the expected version.
             ObjectError::NotFound { store, key } => ObjectError::Changed { store, key },
             error => error,
         };
@@ -261,16 +261,16 @@ fn joined<T>(
     part.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// Returns the length of a file's parts. It is the configured length, or a greater length if the
-/// configured one would result in too many parts.
+/// Returns the length of a file's parts: the configured length, or a greater length if the configured length would
+/// result in too many parts.
 fn part_bytes(file_bytes: u64, configured: usize) -> usize {
     let mebibyte = 1 << 20;
     let least = file_bytes.div_ceil(MAX_PARTS).div_ceil(mebibyte) * mebibyte;
     configured.max(least as usize)
 }
 
-/// A multipart upload. Dropping it before it is complete aborts it, because S3 bills the stored parts until
-/// then.
+/// A multipart upload. Dropping it before it is complete aborts it. S3 bills the stored parts of an upload that is not
+/// aborted.
 struct Upload(Option<Begun>);
 
 struct Begun {

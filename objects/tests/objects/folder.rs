@@ -54,7 +54,7 @@ async fn invalid_location_is_refused_with_a_reason() {
     }
 }
 
-/// A deletion can remove a folder that another writer has just created. The write must succeed nevertheless.
+/// A deletion can remove a folder that another writer has just created, but the write must still succeed.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_writes_and_deletions_all_succeed() {
     let dir = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ const RACERS: usize = 4;
 const ROUNDS: usize = 25;
 const RACE_DIR: &str = "HATEBEAM_TEST_RACE_DIR";
 
-/// Body of the processes that `one_process_wins_a_conditional_write` starts.
+/// A process that competes in `one_process_wins_a_conditional_write`.
 #[tokio::test]
 #[ignore = "started by one_process_wins_a_conditional_write"]
 async fn racer() {
@@ -92,7 +92,7 @@ async fn racer() {
     };
     let objects = open(Path::new(&dir)).await;
     for round in 0..ROUNDS {
-        // Wait until all processes are ready before the race begins.
+        // Wait until all processes are ready.
         let me = format!("at/{round}/{}", std::process::id());
         objects.put(&me, Bytes::new()).await.unwrap();
         while objects.list(&format!("at/{round}")).await.unwrap().len() < RACERS {

@@ -1,5 +1,5 @@
-//! A common test suite for all kinds of stores, and separate tests for each kind: folders, memory with
-//! injected faults, and S3 servers behind a faulty network.
+//! A test suite for all kinds of stores, and separate tests for folders, for memory with injected faults, and for S3
+//! servers behind a faulty network.
 
 #![allow(clippy::unwrap_used)] // test helpers
 

@@ -24,7 +24,7 @@ fn options(seed: u64) -> Options {
     }
 }
 
-/// A plan that injects scripted faults, one per attempt, and no faults after the end of the script.
+/// A plan that takes the fault of each hook call from a queue. If the queue is empty, it injects no fault.
 #[derive(Default)]
 struct Script {
     before: Mutex<VecDeque<Before>>,
@@ -64,7 +64,7 @@ fn unavailable() -> ObjectError {
     }
 }
 
-/// Two clients of one store: `faulty` has scripted faults, and `direct` has none.
+/// Two clients of one store. `script` injects faults into the operations of `faulty` only.
 struct Pair {
     script: Arc<Script>,
     faulty: Objects,
@@ -156,7 +156,7 @@ async fn permanent_failure_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conditional_write_with_lost_response_recognises_its_own_write() {
+async fn conditional_write_succeeds_if_its_response_is_lost() {
     let pair = Pair::new();
     let mut condition = Condition::Absent;
     for text in ["first", "second"] {
@@ -203,16 +203,16 @@ async fn late_write_is_applied_after_its_client_gave_up() {
         .put("key", Bytes::from("late"))
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("no answer in time"), "{error}");
+    assert!(error.to_string().contains("no response in time"), "{error}");
     assert!(error.is_transient());
-    // Three attempts of 2 s each, and two waits.
+    // Three attempts last 2 s each, and two waits last up to 300 ms in total.
     assert!(begin.elapsed() < Duration::from_secs(7));
     assert!(pair.direct.get("key").await.unwrap_err().is_not_found());
     pair.direct.put("key", Bytes::from("newer")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(pair.direct.get("key").await.unwrap().0, "late");
 
-    // The condition of a late write is checked when the write arrives.
+    // The store checks the condition when the late write arrives.
     pair.before((0..3).map(|_| Before::Late(Duration::from_secs(10))));
     let condition = Condition::Is(pair.direct.get("key").await.unwrap().1);
     let put = pair.faulty.put_if("key", Bytes::from("stale"), &condition);
@@ -287,8 +287,8 @@ async fn delete_prefix_can_fail_after_some_deletions() {
     assert_eq!(pair.faulty.delete_prefix("depth").await.unwrap(), 3);
 }
 
-/// A plan that injects random faults. One in eight attempts fails before it reaches the store, and one in
-/// eight afterwards.
+/// A plan that injects random faults. One in eight attempts fails before it reaches the store. One in eight of the
+/// others loses its response.
 struct Dice {
     state: Mutex<u64>,
     log: Mutex<Vec<String>>,
@@ -339,11 +339,10 @@ impl FaultPlan for Dice {
     }
 }
 
-/// Runs the suite with random faults, and returns the calls that the plan received.
+/// Runs the suite with random faults, and returns the log of calls.
 async fn conforms_with_faults(seed: u64) -> Vec<String> {
     let dice = Arc::new(Dice::new(seed));
-    // About a quarter of all attempts fail. The probability that all 30 attempts of an operation fail is
-    // 10^-18.
+    // About a quarter of all attempts fail. All 30 attempts of an operation fail with a probability of about 10^-18.
     let options = Options {
         max_attempts: 30,
         ..options(seed)

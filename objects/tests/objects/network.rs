@@ -1,5 +1,5 @@
-//! Tests with a faulty network: operations survive transient faults, and fail within bounded time under
-//! permanent ones.
+//! Tests with a faulty network. Operations must survive transient faults, and must fail within bounded time if a fault
+//! is permanent.
 
 use crate::suite::noise;
 use crate::support::proxy::{Fault, Proxy};
@@ -58,8 +58,8 @@ impl FaultyServer {
         self.dir.path().join("from")
     }
 
-    /// Writes a file and reads it back. The fault occurs `times` times during the write and `times` times
-    /// during the read.
+    /// Writes a file and reads it back. The fault occurs at most `times` times during the write, and at most `times`
+    /// times during the read.
     async fn survives(&self, fault: Fault, times: usize) {
         println!("{}: {fault:?} {times} times", self.name);
         let stored = Stored::of(&self.content);
@@ -81,8 +81,8 @@ impl FaultyServer {
         self.objects.delete("file").await.unwrap();
     }
 
-    /// Asserts that an operation failed within bounded time with a transient error whose message contains
-    /// `word`.
+    /// Asserts that an operation, which began at `begin`, failed within bounded time. The error must be transient and
+    /// contain `word`.
     fn failed(&self, begin: Instant, error: &ObjectError, word: &str) {
         println!("{}: after {:?}: {error}", self.name, begin.elapsed());
         assert!(begin.elapsed() < Duration::from_secs(30));
@@ -117,20 +117,20 @@ impl FaultyServer {
 
     async fn all_faults(&self) {
         self.survives(Fault::Close, 2).await;
-        // Inject at most two faults into four attempts, because a third attempt may fail on a kept connection
-        // that `set` breaks.
+        // Two of the four attempts fail because of the fault. A third attempt may fail because `set` breaks existing
+        // connections.
         self.survives(SLOW_DOWN, 2).await;
         self.survives(Fault::Delay(Duration::from_millis(20)), 10)
             .await;
         self.survives(Fault::Silence, 1).await;
         self.survives(Fault::CutAnswer(3 << 20), 2).await;
         self.survives(Fault::CutRequest(3 << 20), 2).await;
-        // Each response is cut off, but each attempt makes progress.
+        // Every response is cut off, but every attempt makes progress.
         self.survives(Fault::CutAnswer(2 << 20), ALWAYS).await;
         self.upload_fails(Fault::Close, "").await;
         self.upload_fails(SLOW_DOWN, "SlowDown").await;
         self.upload_fails(Fault::CutRequest(3 << 20), "").await;
-        self.read_fails(Fault::Silence, "no answer in time").await;
+        self.read_fails(Fault::Silence, "no response in time").await;
         self.read_fails(SLOW_DOWN, "SlowDown").await;
         self.read_fails(Fault::CutAnswer(100_000), "stopped at byte")
             .await;
@@ -158,9 +158,9 @@ async fn garage_survives_network_faults() {
         .await;
 }
 
-/// The first attempt is applied, but its response is lost. The second attempt must recognise the object.
+/// The server applies the first attempt, but the response is lost. The second attempt must recognize the object.
 #[tokio::test]
-async fn conditional_write_with_lost_response_recognises_its_own_write() {
+async fn conditional_write_succeeds_if_its_response_is_lost() {
     let Some(server) = Server::moto() else { return };
     let faulty = FaultyServer::start("moto", server).await;
     let is_put: fn(&str) -> bool = |line| line.starts_with("PUT ");
@@ -188,7 +188,7 @@ async fn conditional_write_with_lost_response_recognises_its_own_write() {
 
 /// The response to the request that completes a multipart upload is lost.
 #[tokio::test]
-async fn upload_succeeds_if_the_last_response_is_lost() {
+async fn multipart_upload_succeeds_if_its_last_response_is_lost() {
     for (name, server) in [("moto", Server::moto()), ("garage", Server::garage())] {
         let Some(server) = server else { continue };
         let faulty = FaultyServer::start(name, server).await;
@@ -206,7 +206,6 @@ async fn upload_succeeds_if_the_last_response_is_lost() {
     }
 }
 
-/// A read must never mix bytes of two versions.
 #[tokio::test]
 async fn read_never_mixes_versions_of_a_replaced_object() {
     for (name, server) in [("moto", Server::moto()), ("garage", Server::garage())] {
@@ -232,14 +231,13 @@ async fn read_never_mixes_versions_of_a_replaced_object() {
             .await
             .unwrap();
         match reading.await.unwrap() {
-            // The read ended before the replacement, or started after it.
             Ok((bytes, _)) => assert!(bytes == faulty.content || bytes == replaced),
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
     }
 }
 
-/// S3 responds to concurrent conditional writes with a conflict, which the client must retry.
+/// S3 may refuse concurrent conditional writes with a conflict error, after which the client must retry.
 #[tokio::test]
 async fn conditional_write_is_retried_after_a_conflict() {
     let Some(server) = Server::moto() else { return };
@@ -283,7 +281,7 @@ async fn cancelled_upload_is_aborted() {
         }
     };
     uploads(true).await;
-    // The second request sends a part, so the client knows the upload's ID by then.
+    // The client sends a second request only after it has received the upload's ID.
     while faulty.objects.stats().requests < 2 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -292,9 +290,8 @@ async fn cancelled_upload_is_aborted() {
     uploads(false).await;
 }
 
-/// Server errors must be classified by their remedy, and only transient errors must be retried.
 #[tokio::test]
-async fn server_errors_are_classified() {
+async fn server_errors_are_classified_and_only_transient_errors_are_retried() {
     let unused = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let proxy = Proxy::start(unused).await;
     let dir = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hatebeam_objects::{ObjectError, Objects, Options, Probe};
 use std::time::{Duration, Instant};
 
-/// Returns options with which a file of several megabytes is uploaded in parts.
+/// Returns options for uploading files in parts of 5 MiB.
 fn in_parts(server: &Server) -> Options {
     Options {
         part_bytes: 5 << 20,
@@ -44,13 +44,13 @@ async fn deletions_are_not_billed() {
     objects.delete("depth/0").await.unwrap();
     objects.get("depth/1").await.unwrap();
     assert_eq!(objects.delete_prefix("depth").await.unwrap(), 4);
-    // Five writes and one list; one read; one deletion of a single object and one of four objects.
+    // The requests are five writes, a list, a read, and two deletions (of one object and of four objects).
     let stats = objects.stats();
     assert_eq!(stats.charged(), (6, 1));
     assert_eq!((stats.requests, stats.delete_requests), (9, 2));
 }
 
-/// Garage accepts conditions but ignores them. If this test fails, a newer version may honour them.
+/// Garage accepts conditions but ignores them. If this test fails, a newer version may honor them.
 #[tokio::test(flavor = "multi_thread")]
 async fn garage_conforms_except_for_conditions() {
     let Some(server) = Server::garage() else {
@@ -67,7 +67,6 @@ async fn garage_conforms_except_for_conditions() {
             .unwrap();
         conforms(&objects, 1100, probe).await;
         assert_eq!(objects.stats().retries, 0);
-        // The suite causes these four errors.
         assert_eq!(objects.stats().errors, 4);
     }
 }
@@ -143,7 +142,7 @@ async fn error_reports_missing_credentials() {
 }
 
 #[tokio::test]
-async fn missing_bucket_is_reported_as_such() {
+async fn missing_bucket_causes_a_missing_bucket_or_access_error() {
     for server in [Server::garage(), Server::moto()].into_iter().flatten() {
         let objects = Objects::open("s3://no-such-bucket/a", &server.options())
             .await

@@ -1,4 +1,4 @@
-//! Test suite for the behavior required of every store.
+//! Test suite for the behavior that all stores have in common.
 
 use bytes::Bytes;
 use hatebeam_objects::{Condition, Entry, ObjectError, Objects, Probe, Stored};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// Returns pseudorandom bytes, which do not compress or repeat.
+/// Returns pseudorandom bytes.
 pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let words = (0..bytes.div_ceil(8)).flat_map(|_| {
@@ -28,8 +28,7 @@ pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Runs the whole suite on an empty store. `many` is the number of objects in the test of lists with several
-/// pages.
+/// Runs the whole suite on an empty store. `many` is the number of objects in the longest list.
 pub(crate) async fn conforms(objects: &Objects, many: usize, expected: Probe) {
     assert_eq!(objects.probe("probes").await.unwrap(), expected);
     assert_eq!(objects.list("").await.unwrap(), []);
@@ -103,7 +102,7 @@ async fn ranges(objects: &Objects) {
     objects.delete("range").await.unwrap();
 }
 
-/// Tests files that S3 stores without parts and in several parts. The S3 tests use parts of 5 MiB.
+/// Tests files that are uploaded to S3 with and without parts. The S3 tests use parts of 5 MiB.
 async fn files(objects: &Objects) {
     let dir = tempfile::tempdir().unwrap();
     let from = dir.path().join("from");
@@ -179,7 +178,7 @@ async fn lists(objects: &Objects) {
     objects.delete_prefix("listsother").await.unwrap();
 }
 
-/// With more than 1,000 objects, S3 needs several pages per list and several requests per deletion.
+/// Tests a long list. S3 needs several pages to list more than 1,000 objects, and several requests to delete them.
 async fn pages(objects: &Objects, many: usize) {
     let mut puts = JoinSet::new();
     for first in 0..8 {
@@ -254,13 +253,12 @@ async fn one_writer_wins(objects: &Objects) {
         }
         assert_eq!(winners.len(), 1, "round {round}");
         assert_eq!(objects.get("race").await.unwrap(), winners[0]);
-        // The key is free only in the first round. In later rounds, writers replace the winner's version.
+        // In the next round, all writers try to replace the winner's version.
         condition = Condition::Is(winners[0].1.clone());
     }
     objects.delete("race").await.unwrap();
 }
 
-/// Prints the throughput of writes and reads.
 pub(crate) async fn measure(name: &str, objects: &Objects) {
     const MEBIBYTES: usize = 256;
     let dir = tempfile::tempdir().unwrap();

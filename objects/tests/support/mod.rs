@@ -1,8 +1,8 @@
-//! S3 servers and a faulty network for tests of this crate and others.
+//! S3 servers and a faulty network, for tests in this crate and other crates.
 //!
-//! Another crate includes a file of this folder with `#[path]`. It needs the dependencies `hatebeam-objects`,
-//! `tempfile`, and tokio with the features `io-util`, `net`, `rt`, `sync` and `time`.
-// No crate uses all of these helpers.
+//! Another crate can include these files with `#[path]`. It needs the dependencies `hatebeam-objects`, `tempfile`, and
+//! tokio with the features `io-util`, `net`, `rt`, `sync` and `time`.
+// No crate uses all helpers.
 #![allow(dead_code)]
 #![allow(clippy::unwrap_used)] // test helpers
 

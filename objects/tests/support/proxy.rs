@@ -8,15 +8,14 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// A fault of a connection.
+/// A connection fault.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     /// The proxy closes the connection immediately.
     Close,
     /// The proxy accepts the connection but never responds.
     Silence,
-    /// The proxy responds to the first request with this status and error code, without forwarding it to the
-    /// server.
+    /// The proxy responds to the first request with this status and error code, without forwarding the request.
     Answer(u16, &'static str),
     /// The proxy delays each chunk of a response.
     Delay(Duration),
@@ -24,22 +23,21 @@ pub(crate) enum Fault {
     CutAnswer(usize),
     /// The connection breaks after this number of request bytes.
     CutRequest(usize),
-    /// The connection breaks when the server responds to a request for whose first line this function returns
-    /// `true`.
+    /// The connection breaks when the server responds to a request whose first line matches this predicate.
     LoseAnswer(fn(&str) -> bool),
 }
 
 #[derive(Default)]
 struct State {
     fault: Option<Fault>,
-    /// Number of times that the fault will still occur.
+    /// Maximum number of times that the fault can still occur.
     left: usize,
     /// Number of times that the fault has occurred.
     happened: usize,
     connections: Vec<AbortHandle>,
 }
 
-/// A proxy that forwards everything until a fault is set.
+/// A TCP proxy. It forwards all bytes unless a fault is set.
 pub(crate) struct Proxy {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -69,12 +67,12 @@ impl Proxy {
         }
     }
 
-    /// Returns the URL that clients use instead of the server's.
+    /// Returns the proxy's URL, which clients use instead of the server's URL.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Makes a fault occur `times` times on new connections, and breaks the current connections.
+    /// Makes a fault occur on new connections, at most `times` times, and breaks the current connections.
     pub(crate) fn set(&self, fault: Fault, times: usize) {
         self.change(Some(fault), times);
     }
@@ -107,7 +105,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Returns whether the fault occurs now, and counts it if so.
+/// Returns whether the fault can still occur. If so, counts an occurrence.
 fn happens(state: &Mutex<State>) -> bool {
     let mut state = state.lock().unwrap();
     let happens = state.left > 0;
@@ -130,7 +128,7 @@ async fn forward(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<Sta
             let _ = tokio::io::copy(&mut client, &mut tokio::io::sink()).await;
             return;
         }
-        // A connection that is closed before it is used does not count.
+        // A connection that the client closes without a request does not count.
         Some(Fault::Answer(status, code))
             if client.peek(&mut [0]).await.is_ok_and(|read| read > 0) && happens(&state) =>
         {
@@ -211,8 +209,7 @@ async fn answers(
         match fault {
             Some(Fault::Delay(late)) if happens(state) => tokio::time::sleep(late).await,
             Some(Fault::CutAnswer(most)) if forwarded + read > most && happens(state) => {
-                // Forward the remaining allowed bytes, so that the connection breaks at exactly the given
-                // byte.
+                // Forward exactly `most` bytes in total.
                 let _ = to.write_all(&piece[..most.saturating_sub(forwarded)]).await;
                 return;
             }

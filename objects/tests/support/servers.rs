@@ -1,7 +1,7 @@
-//! S3 servers as child processes. Each server has one bucket and a separate port, and is killed when dropped.
+//! S3 servers as child processes. Each server has one bucket and its own port. Dropping a [`Server`] kills its process.
 //!
 //! Environment variables contain the paths of the programs; `scripts/s3-servers.sh` sets them. If a variable
-//! is not set, the tests that need its server are skipped and print a message.
+//! is not set, the tests that require this server print a message and are skipped.
 
 use hatebeam_objects::Options;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts Garage, an actual object store. Prints a message and returns `None` if Garage is not installed.
+    /// Starts Garage, an object store. Prints a message and returns `None` if `HATEBEAM_GARAGE` is not set.
     pub(crate) fn garage() -> Option<Server> {
         let program = program("HATEBEAM_GARAGE")?;
         Some(Server::start("garage", |dir, port| {
@@ -43,7 +43,7 @@ impl Server {
     }
 
     /// Starts moto, a mock that stores objects in memory and does not check credentials. Prints a message and
-    /// returns `None` if moto is not installed.
+    /// returns `None` if `HATEBEAM_MOTO` is not set.
     pub(crate) fn moto() -> Option<Server> {
         let program = program("HATEBEAM_MOTO")?;
         let server = Server::start("us-east-1", |_, port| {
@@ -57,7 +57,7 @@ impl Server {
     }
 
     fn start(region: &'static str, command: impl Fn(&Path, u16) -> Command) -> Server {
-        // Retry, because another process may have taken the port in the meantime.
+        // Another process may take the port before the server does.
         for _ in 0..3 {
             let dir = tempfile::tempdir().unwrap();
             let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
@@ -84,10 +84,10 @@ impl Server {
                 fs::read_to_string(server.dir.path().join("log")).unwrap()
             );
         }
-        panic!("the server does not start");
+        panic!("the server did not start in three attempts");
     }
 
-    /// Waits for any response. Returns `false` if the server exits first, or after [`START`].
+    /// Waits for a response. Returns `false` if the server exits or does not respond within [`START`].
     fn answers(&mut self) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < START {
@@ -102,7 +102,7 @@ impl Server {
         false
     }
 
-    /// Sends a request for the bucket without credentials and returns the response.
+    /// Sends a request without credentials for the bucket, and returns the response.
     pub(crate) fn plain_request(&self, method: &str, query: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(START))?;
@@ -130,7 +130,6 @@ impl Server {
         self.dir.path().join("credentials")
     }
 
-    /// Returns options for the server.
     pub(crate) fn options(&self) -> Options {
         Options {
             endpoint: Some(format!("http://{}", self.address)),
@@ -144,7 +143,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The process may have ended already.
+        // An error is harmless, because the process may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
