@@ -1,11 +1,12 @@
-//! Measures the size of a well in a table and the time to write it, with several RocksDB settings.
-//! The first line of the output shows the settings that the store uses.
+//! Measures the size of a well in a table and the time to write a well, with various RocksDB
+//! settings. The first measurement uses the settings of the store.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-store --example tables [WELLS]
 //! ```
 //!
-//! The wells are the frontier of a beam of width WELLS (default: 200,000) after 40 pieces.
+//! The table contains the wells that a beam search of width WELLS (default: 200,000) keeps after 40
+//! pieces.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -42,7 +43,7 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     Ok(nodes)
 }
 
-/// The fields that are written. Fields are omitted to measure their size.
+/// The fields to write. Omitting a field shows its size.
 #[derive(Clone, Copy, PartialEq)]
 enum Entry {
     Whole,
@@ -50,7 +51,7 @@ enum Entry {
     NoHint,
 }
 
-/// A filter with its number of bits per well.
+/// A filter and its number of bits per well.
 #[derive(Clone, Copy)]
 enum Filter {
     Ribbon(f64),
@@ -117,7 +118,7 @@ fn measure(nodes: &[Node], setting: &Setting) -> Result<(), Box<dyn Error>> {
 
 fn settings() -> Vec<Setting> {
     let own = || Setting {
-        name: "settings of the store",
+        name: "store settings",
         zstd: Some((1, 0)),
         block_kib: 32,
         restart: 16,

@@ -1,4 +1,4 @@
-//! Errors of run stores.
+//! Run store errors.
 
 use hatebeam_game::Geometry;
 use hatebeam_search::NodeWell;
@@ -6,18 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Error of a run store. The variants are grouped by what the caller can do.
+/// A run store error. The variants have these remedies:
 ///
-/// | the caller can | variants |
+/// | remedy | variants |
 /// |---|---|
-/// | correct its input | `DoesNotFit`, `NotNext`, `BadRecord`, `Unsorted`, `DuplicateWell`, `ReadOnly` |
+/// | correct the input | `DoesNotFit`, `NotNext`, `BadRecord`, `Unsorted`, `DuplicateWell`, `ReadOnly` |
 /// | request another depth or well | `NoDepth`, `NoWell` |
 /// | choose another folder | `Exists`, `NoRun` |
 /// | free space, or use another disk | `DiskFull` |
 /// | update this program | `Newer` |
 /// | wait for another process | `InUse` |
 /// | fetch the tables and continue | `MissingTables` |
-/// | retry later | some `Io`: see [`is_transient`](StoreError::is_transient) |
+/// | retry later | some `Io` errors: see [`is_transient`](StoreError::is_transient) |
 /// | repair the depth | `DamagedDepth`, `NoParent` |
 /// | restore the file | `Damaged`, `Db` |
 /// | continue without the wells | `Dropped`, `TooMany` |
@@ -46,7 +46,7 @@ pub enum StoreError {
         /// RocksDB's message.
         reason: String,
     },
-    /// Another process has the run open for writing.
+    /// The run is already open for writing, usually in another process.
     #[error("the run in {} is in use by another process", dir.display())]
     InUse {
         /// The run's folder.
@@ -206,7 +206,7 @@ pub(crate) fn hex_of(geometry: Geometry, well: &NodeWell) -> String {
 }
 
 impl StoreError {
-    /// Whether the same operation may succeed if it is retried later.
+    /// Returns whether the same operation may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => matches!(
@@ -244,8 +244,7 @@ impl StoreError {
         }
     }
 
-    /// Returns a function that converts a RocksDB error that occurred while the tables of a depth
-    /// were read.
+    /// Returns a function that converts a RocksDB read error to [`StoreError::DamagedDepth`].
     pub(crate) fn read(depth: u32) -> impl FnOnce(rocksdb::Error) -> StoreError {
         move |error| {
             let reason = error.into_string();

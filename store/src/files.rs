@@ -1,4 +1,4 @@
-//! Atomic replacement of files, and the sizes of files and disks.
+//! Functions that replace files atomically, and that measure files and disks.
 
 use crate::error::StoreError;
 use std::fs::{self, File};
@@ -16,8 +16,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// Returns [`StoreError::DiskFull`] or [`StoreError::Io`] if the file cannot be written. An
-/// existing file is then unchanged, unless the error occurs while its folder is synced after the
-/// replacement.
+/// existing file is then unchanged, unless only the final sync of its folder has failed.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
@@ -55,8 +54,8 @@ pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(StoreError::io(dir))
 }
 
-/// Returns the total size of all files below a folder in bytes. Files that cannot be read, for example
-/// because they are deleted during the call, do not count.
+/// Returns the total size in bytes of all files below a folder. Ignores files and folders that cannot
+/// be accessed, for example because they are deleted during the call.
 pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
@@ -71,8 +70,8 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// Returns the number of bytes that this user can still write to the disk that contains `dir`. If
-/// `dir` does not exist, uses its nearest existing ancestor.
+/// Returns the number of free bytes that this user can use on the disk that contains `dir`. If `dir`
+/// does not exist, uses its nearest existing ancestor.
 ///
 /// # Errors
 /// Returns [`StoreError::Io`] if the file system does not report its size.

@@ -7,9 +7,8 @@
 //! lists the runs in a folder. [`ShardTables`] stores the tables of individual shards for a cluster
 //! worker.
 //!
-//! Three rules hold in the whole crate. Files are replaced atomically. Everything that is read is
-//! checked. A depth is committed when its record is on disk: the next [open](RunStore::open) removes
-//! everything that a crash left beyond the last record.
+//! A depth is committed when its record is on disk. After a crash, the next [open](RunStore::open)
+//! removes everything beyond the last record.
 
 mod error;
 mod files;

@@ -1,4 +1,4 @@
-//! Parallel execution of independent tasks on several threads.
+//! Parallel execution of independent calls.
 
 use crate::error::StoreError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// in the order of the indices. After an error, no further calls are started.
 ///
 /// # Errors
-/// Returns an error of `work` if a call fails. If several calls fail, any of their errors may be
-/// returned.
+/// Returns the error of a failed call. If several calls fail, any of their errors may be returned.
 pub fn in_parallel<T: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize) -> Result<T, StoreError> + Sync,
 ) -> Result<Vec<T>, StoreError> {
     let next = AtomicUsize::new(0);
-    // Log messages of all threads appear in the caller's span.
+    // The span makes all threads log as part of the caller's work.
     let span = tracing::Span::current();
     let worker = || {
         let _inside = span.enter();

@@ -1,13 +1,12 @@
 //! Paths from the first well of a run to a given well.
 //!
-//! A table does not store the parent of a well, only a one-byte hint: the lowest byte of the
-//! parent's hash. The backward emulator computes the few parents that a well can have, and the
-//! table of the previous depth contains the parents that were in the beam. Any of these parents may
-//! be used: all paths to a well clear the same number of lines, which is determined by the well's
-//! cells and its depth.
+//! A table does not store the parent of a well. It stores only a one-byte hint: the lowest byte of
+//! the parent's hash. The backward emulator computes the few parents that a well can have. Any
+//! parent in the table of the previous depth may be used: all paths to a well clear the same number
+//! of rows, because the well's cells and its depth determine this number.
 //!
-//! Across dropped depths, whose tables were deleted, the search tries one chain of ancestors
-//! after another until it finds an ancestor in the table of the nearest earlier depth that was kept.
+//! If the tables of the previous depth were deleted (a dropped depth), the search tries one chain of
+//! ancestors after another until it finds an ancestor in the tables of an earlier depth.
 
 use crate::error::{StoreError, hex_of};
 use hatebeam_game::{Backward, Geometry, Parent, Well};
@@ -27,8 +26,8 @@ pub trait Lookup {
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the run does not have the depth, [`StoreError::Dropped`]
-    /// if its wells were not kept, and [`StoreError::MissingTables`], [`StoreError::DamagedDepth`]
-    /// or another error if the tables cannot be read.
+    /// if the depth's tables were deleted, and [`StoreError::MissingTables`],
+    /// [`StoreError::DamagedDepth`] or another error if the tables cannot be read.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
 
     /// Looks up a single well in a depth.
@@ -41,8 +40,7 @@ pub trait Lookup {
     }
 }
 
-/// Maximum number of candidate wells to try when searching back through one range of consecutive
-/// dropped depths.
+/// Maximum number of candidate wells to try when searching back across consecutive dropped depths.
 pub const MAX_CANDIDATES: u64 = 1_000_000;
 
 /// The path from the first well of a run to a given well.
@@ -68,9 +66,8 @@ pub fn path_to<L: Lookup>(
     PathSearch::new(depth, *well).resume(store, backward)
 }
 
-/// A resumable search for the path to a well, which keeps its progress if a lookup fails. If tables
-/// must be fetched from elsewhere, the caller fetches the [missing
-/// tables](StoreError::MissingTables) and resumes the search.
+/// A resumable search for the path to a well, which keeps its progress if a lookup fails. After
+/// [`StoreError::MissingTables`], the caller can fetch the tables and resume the search.
 #[derive(Debug)]
 pub struct PathSearch {
     depth: u32,
@@ -80,7 +77,7 @@ pub struct PathSearch {
     /// The wells found so far, in descending order of depth.
     wells: Vec<Well>,
     lookups: u64,
-    /// The interrupted search from `depth` back to the nearest kept depth, if a lookup failed.
+    /// The interrupted search from `depth` back to the nearest kept depth, if a lookup has failed.
     step: Option<BackStep>,
 }
 
@@ -157,8 +154,8 @@ fn requested_node(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<No
 }
 
 /// Constructs the node of a well at a dropped depth. The score and the hint are unknown and set to
-/// zero. The number of lines follows from the well and the depth, because every piece adds four
-/// cells and every cleared line removes a row.
+/// zero. The well's cells and its depth determine the number of cleared rows, because each piece
+/// adds four cells and each cleared row removes the cells of one row.
 fn node_of_dropped(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
     let geometry = store.geometry();
     let filled = unpack(store, depth, well)?.filled();
@@ -198,9 +195,9 @@ struct BackStep {
     node: Node,
     /// Depth of the ancestor.
     kept: u32,
-    /// The chain of ancestors that is being tried, starting with the node.
+    /// The current chain of ancestors, starting with the node's own well.
     line: Vec<Generation>,
-    /// Ancestors already tried, each paired with the index of its child in `line`.
+    /// Ancestors that have been tried, each paired with the index of its child in `line`.
     seen: HashSet<(usize, Well)>,
     tried: u64,
     lookups: u64,
@@ -246,8 +243,8 @@ impl BackStep {
         })
     }
 
-    /// Finds the ancestor and appends the wells on the path to it. After a lookup error, the caller
-    /// can call this method again to continue.
+    /// Finds the ancestor, and appends the wells between the node and the ancestor, and the ancestor,
+    /// to `wells`. After a lookup error, the caller can call this method again to continue.
     fn run(
         &mut self,
         store: &impl Lookup,
@@ -311,8 +308,9 @@ fn parents_of(backward: &mut Backward, well: &Well, hint: Option<u8>) -> Vec<Par
     parents
 }
 
-/// Returns the first of these parents that the table contains, and the number of wells looked up.
-/// `parents` must start with those that match the hint, which are looked up first.
+/// Returns the first of the parents that the table contains with the right number of lines, and the
+/// number of wells looked up. The parents that match the hint must come first. If one of them is
+/// found, the other parents are not looked up.
 fn pick(
     store: &impl Lookup,
     kept: u32,

@@ -1,11 +1,13 @@
 //! The file `depths.jsonl`, which contains a record for each depth of a run.
 //!
-//! Every commit appends a line, so its cost does not depend on the number of depths. A line has the
-//! form `{"sum":"…","record":{…}}`, or `{"sum":"…","records":[{…},{…}]}` for several depths that are
-//! committed together. The sum is the 64-bit FNV-1a hash of the text of the record or of the list.
-//! A later record of the same depth replaces the earlier one. Such a record is appended when the
-//! tables of a depth are dropped. A crash may leave an incomplete last line, so an invalid last line
-//! is ignored. Several depths share a line so that a crash leaves all of them or none.
+//! Every commit appends a line, so the cost of a commit does not depend on the number of depths. A
+//! line has the form `{"sum":"…","record":{…}}`, or `{"sum":"…","records":[{…},{…}]}` for several
+//! depths that are committed together. The sum is the 64-bit FNV-1a hash of the JSON text of the
+//! record or list. If a depth has several records, the last one is valid. For example, a second
+//! record is appended when the tables of a depth are dropped (deleted).
+//!
+//! A crash may leave an incomplete last line, so an invalid last line is ignored. Depths that are
+//! committed together share a line, so a crash leaves all of them or none.
 
 use crate::error::StoreError;
 use crate::files::{sync_dir, write_whole};
@@ -14,7 +16,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Length of a checksum in a line.
+/// Number of hexadecimal digits of a checksum.
 const SUM_LEN: usize = 16;
 const BEFORE_SUM: &str = "{\"sum\":\"";
 const AFTER_SUM: &str = "\",\"record\":";
@@ -69,12 +71,12 @@ fn parse_line(line: &str) -> Result<Vec<DepthRecord>, String> {
     records.map_err(|error| error.to_string())
 }
 
-/// The records of all depths, and their file.
+/// The records of all depths, and the file that contains them.
 #[derive(Debug)]
 pub(crate) struct Records {
     path: PathBuf,
     list: Vec<DepthRecord>,
-    /// Length of the valid part of the file in bytes.
+    /// Length in bytes of the valid part of the file.
     len: u64,
 }
 
@@ -155,8 +157,8 @@ impl Records {
         }
     }
 
-    /// Returns the number of the next depth, or `None` if there are no records. In that case, the
-    /// next depth can have any number.
+    /// Returns the next depth to commit, or `None` if there are no records and any depth can be
+    /// committed.
     pub(crate) fn next_depth(&self) -> Option<u32> {
         self.list.last().map(|last| last.depth.saturating_add(1))
     }
@@ -175,7 +177,7 @@ impl Records {
         self.index(depth).map(|at| &self.list[at])
     }
 
-    /// Appends a line with these records, which replace existing records of the same depths. After
+    /// Appends a line with these records, which replace existing records for the same depths. After
     /// an I/O error, the list is unchanged.
     pub(crate) fn append(&mut self, records: Vec<DepthRecord>) -> Result<(), StoreError> {
         let line = line_of(&records)?;
@@ -235,7 +237,7 @@ mod tests {
         r#""best_lines":1,"best_well":"00000000000000000000000000000000000000000001800c","children":31,"#,
         r#""seconds":0.25,"bytes":1234,"kept":true}}"#,
     );
-    /// The same record in format 1.
+    /// The record in `LINE`, in format 1.
     const LINE_1: &str = concat!(
         r#"{"sum":"cba54aae18159bf6","record":{"depth":7,"count":2,"#,
         r#""digest":"000102030405060708090a0b0c0d0e0f","best_score":900,"median_score":-20,"worst_score":-300,"#,

@@ -1,13 +1,14 @@
-//! Tables of individual shards (ranges of well hashes). A cluster worker writes them, uploads them
-//! to the object store, and keeps them for later epochs; a reader of games fetches them for lookups.
+//! Tables of individual shards (ranges of well hashes), for clusters. A worker writes such tables,
+//! uploads them to the object store, and keeps a copy. To read a game back, a process fetches tables
+//! from the object store and looks up wells.
 //!
 //! There is one table per shard and depth. The keys and values have the same format as in the
-//! tables of a run (see `table.rs`). The key ranges of the shards of a depth overlap, so RocksDB
-//! ingests the tables into level 0, from which it cannot remove files by key range. If each depth
-//! has its own column family, a depth is dropped together with its column family.
+//! tables of a run (see `table.rs`). The key ranges of the shards overlap, so RocksDB ingests the
+//! tables into level 0, from which it cannot remove files by key range. To drop a depth, that is, to
+//! delete its tables, the depth must have its own column family.
 //!
-//! The authoritative copy of every table is in the object store, so [`ShardTables::create`] may
-//! delete the contents of its folder.
+//! The object store contains every table, so [`ShardTables::create`] may delete the contents of its
+//! folder.
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir};
@@ -23,10 +24,10 @@ const DB_DIR: &str = "db";
 const TABLES: &str = "tables";
 const CACHE_BYTES: usize = 32 << 20;
 
-/// A written table.
+/// A table that has been written to a file.
 #[derive(Clone, Debug)]
 pub struct ShardTable {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// Number of wells.
     pub count: u64,
@@ -37,14 +38,13 @@ pub struct ShardTable {
 /// The assignment of depths to RocksDB's column families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnFamilies {
-    /// All depths share one column family. Adding a depth is cheaper, but no depth can be dropped.
+    /// All depths share one column family. Adding a depth is cheaper, but depths cannot be dropped.
     Shared,
-    /// Each depth has its own column family, so that depths can be
-    /// [dropped](ShardTables::drop_depth).
+    /// Each depth has its own column family, so depths can be [dropped](ShardTables::drop_depth).
     PerDepth,
 }
 
-/// The tables of some shards at some depths.
+/// A RocksDB database with tables of shards.
 pub struct ShardTables {
     families: ColumnFamilies,
     dir: PathBuf,
@@ -156,8 +156,8 @@ impl ShardTables {
             .ok_or(StoreError::NoDepth { depth })
     }
 
-    /// Returns all nodes of a depth in this store, sorted by well. The caller must check that no table
-    /// is missing.
+    /// Returns all stored nodes of a depth, sorted by well. This method does not detect missing
+    /// tables.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth's column family does not exist, or
@@ -203,8 +203,8 @@ impl ShardTables {
         table::nodes_of_values(depth, wells, self.db.multi_get_cf(keys))
     }
 
-    /// Deletes (drops) the tables of a depth. Does nothing if there are no such tables, or if the
-    /// depths [share](ColumnFamilies::Shared) a column family.
+    /// Drops a depth: deletes its tables. Does nothing if the depth has no tables, or if the depths
+    /// [share](ColumnFamilies::Shared) a column family.
     ///
     /// # Errors
     /// Returns [`StoreError::Db`] if RocksDB fails.
@@ -216,7 +216,7 @@ impl ShardTables {
         self.db.drop_cf(&name).map_err(StoreError::db(&self.dir))
     }
 
-    /// Returns the total size of all files in bytes.
+    /// Returns the total size in bytes of all files.
     pub fn stored_bytes(&self) -> u64 {
         bytes_below(&self.dir)
     }

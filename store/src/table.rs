@@ -1,26 +1,33 @@
 //! The format of tables, which store nodes as keys and values, and the RocksDB settings.
 //!
 //! A key consists of the depth (32 bits, big endian) and the packed well. A value consists of the
-//! score (32 bits, big endian), the number of lines cleared (16 bits, big endian) and the parent
-//! hint (8 bits).
+//! score (32 bits, big endian), the number of rows cleared (16 bits, big endian) and the parent
+//! hint, which is the low byte of the parent's hash (8 bits).
 //!
-//! The depths of a commit share one table, except for the last depth, which has tables of its own
+//! The depths of a commit share one table, except for the last depth, which has its own tables
 //! because the next commit may drop them. So a narrow beam has a few tables for thousands of depths.
-//! A wide depth is divided into several tables.
+//! The last depth is divided into several tables if it has many wells.
 //!
 //! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap.
 //! Therefore, a commit merges the shards and divides the result by key range, so that no two tables
 //! overlap. RocksDB then ingests every table into its lowest level. A lookup reads only one table,
-//! a depth is removed by deleting its files, and compaction is never needed. Overlapping tables
-//! would accumulate in level 0, in which RocksDB searches the files one by one and cannot remove
-//! them by key range.
+//! files can be deleted by key range, and compaction is never needed. Overlapping tables would
+//! accumulate in level 0, in which RocksDB searches the files one by one and cannot delete them by
+//! key range.
 //!
-//! **Settings.** The settings are based on measurements with `examples/tables.rs` (200,000 wells at
-//! depth 40). A well takes 10.5 bytes with the settings below, 30.8 bytes without compression, 9.6
-//! bytes with zstd level 9 (which takes 1.5 times as long), 11.2 bytes with 8 KiB blocks and 10.2
-//! bytes with 128 KiB blocks. Of the 10.5 bytes, the score takes 2.4, the hint 2.1 and the ribbon
-//! filter 0.9 (a Bloom filter takes 1.25). A compression dictionary gains nothing, because the keys
-//! in a block are already similar. At a width of 5,000,000, a well takes 10.4 bytes.
+//! # Settings
+//!
+//! The RocksDB settings are based on measurements with `examples/tables.rs` (200,000 wells at depth
+//! 40). A well takes:
+//!
+//! - 10.5 bytes with the settings in this module,
+//! - 30.8 bytes without compression,
+//! - 9.6 bytes with zstd level 9, which takes 1.5 times as long,
+//! - 11.2 bytes with 8 KiB blocks, and 10.2 bytes with 128 KiB blocks.
+//!
+//! Of the 10.5 bytes, the score takes 2.4, the hint 2.1 and the ribbon filter 0.9 (a Bloom filter
+//! would take 1.25). A compression dictionary does not reduce the size, because the keys in a block
+//! are already similar. At a width of 5,000,000, a well takes 10.4 bytes.
 
 use crate::error::{StoreError, hex_of};
 use crate::parallel::in_parallel;
@@ -37,16 +44,16 @@ use std::fs::{self, File};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Length of a value in bytes.
+/// Length of a value, in bytes.
 const VALUE_LEN: usize = 7;
 /// Length of the depth in a key, in bytes.
 pub(crate) const DEPTH_LEN: usize = 4;
-/// Maximum length of a key in bytes.
+/// Maximum length of a key, in bytes.
 const KEY_ROOM: usize = DEPTH_LEN + size_of::<NodeWell>();
-/// Approximate maximum number of wells in a table. A table with this number of wells takes about 10
-/// MB. A thread that writes a table needs 30 bytes of memory per well for the filter.
+/// Approximate maximum number of wells in a table. A table of this size takes about 10 MB on disk. A
+/// thread that writes a table needs 30 bytes of memory per well for the filter.
 const MAX_IN_A_TABLE: u64 = 1 << 20;
-/// Minimum number of wells per table when a depth is divided only to use more threads.
+/// Minimum number of wells per table if a depth is divided only to use more threads.
 const MIN_IN_A_TABLE: u64 = 1 << 16;
 /// Approximate number of wells sampled to choose the boundaries between tables.
 const SAMPLES: u64 = 1 << 16;
@@ -82,7 +89,7 @@ pub(crate) fn depth_of(key: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*depth))
 }
 
-/// Returns the range of depths in a table.
+/// Returns the first and the last depth in a table, as a range, or `None` if a key is too short.
 pub(crate) fn depths_of(file: &LiveFile) -> Option<RangeInclusive<u32>> {
     let first = depth_of(file.start_key.as_deref()?)?;
     let last = depth_of(file.end_key.as_deref()?)?;
@@ -147,8 +154,7 @@ pub(crate) fn options(cache: &Cache) -> Options {
     table.set_ribbon_filter(10.0);
     table.set_whole_key_filtering(true);
     table.set_block_cache(cache);
-    // Without this setting, every open table keeps its filter in memory, which takes 1.3 bytes per
-    // well.
+    // Without this setting, the filters of all open tables remain in memory, at 1.3 bytes per well.
     table.set_cache_index_and_filter_blocks(true);
 
     let mut options = Options::default();
@@ -168,18 +174,18 @@ pub(crate) fn options(cache: &Cache) -> Options {
     options
 }
 
-/// The written tables of a commit.
+/// The tables that a commit has written.
 pub(crate) struct Written {
     pub(crate) paths: Vec<PathBuf>,
     /// One entry for each depth of the commit.
     pub(crate) depths: Vec<WrittenDepth>,
 }
 
-/// The written nodes of a depth.
+/// The size and the digest of a written depth.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WrittenDepth {
-    /// Size of the depth's tables. The size of a table with several depths is divided in proportion
-    /// to their numbers of nodes.
+    /// Size of the depth in its tables, in bytes. The size of a table with several depths is divided
+    /// in proportion to the numbers of nodes.
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
 }
@@ -192,8 +198,7 @@ struct TablePart<'a> {
     nodes: Vec<&'a [Node]>,
 }
 
-/// Checks the order of the nodes, writes the tables of a commit to a folder and flushes each table
-/// to disk.
+/// Checks the order of the nodes, writes the tables of a commit to a folder, and flushes them to disk.
 pub(crate) fn write(
     options: &Options,
     folder: &Path,
@@ -300,7 +305,7 @@ pub(crate) fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<()
     }
 }
 
-/// Returns the first well of every table except the first table.
+/// Returns the boundaries between the tables: the first well of every table except the first one.
 fn boundaries(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
     let count: u64 = shards.iter().map(|shard| shard.len() as u64).sum();
     let tables = (threads as u64)
@@ -324,7 +329,7 @@ fn boundaries(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
     boundaries
 }
 
-/// Writes a table, which contains the nodes of one or more depths in ascending order.
+/// A writer for one table, which can contain several depths in ascending order.
 pub(crate) struct TableWriter<'a> {
     writer: SstFileWriter<'a>,
     path: &'a Path,
@@ -340,7 +345,7 @@ impl<'a> TableWriter<'a> {
         Ok(TableWriter { writer, path })
     }
 
-    /// Merges sorted sequences of nodes of a depth into the table. Returns their digest.
+    /// Merges sorted sequences of nodes, writes the result to the table, and returns its digest.
     pub(crate) fn add(
         &mut self,
         geometry: Geometry,
@@ -387,14 +392,14 @@ impl<'a> TableWriter<'a> {
         Ok(digest)
     }
 
-    /// Completes the table without flushing it to disk. Returns its size in bytes.
+    /// Completes the table without flushing it to disk, and returns its size in bytes.
     pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
         self.writer.finish().map_err(StoreError::db(self.path))?;
         Ok(self.writer.file_size())
     }
 }
 
-/// Deletes all files in `folder`, which contains only tables that RocksDB has not ingested.
+/// Deletes all files in `folder`, which must contain only tables that RocksDB has not ingested.
 pub(crate) fn discard(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -406,10 +411,10 @@ pub(crate) fn discard(folder: &Path) {
     }
 }
 
-/// Removes the tables of the depths `from..=to` from RocksDB.
+/// Removes the tables that contain only depths in `from..=to` from RocksDB.
 pub(crate) fn delete(db: &DB, path: &Path, from: u32, to: u32) -> Result<(), StoreError> {
     let begin = from.to_be_bytes().to_vec();
-    // The end is greater than all keys of depth `to` and less than all keys of the next depth.
+    // The end lies between the last possible key of depth `to` and the first key of the next depth.
     let mut end = to.to_be_bytes().to_vec();
     end.extend([0xff; KEY_ROOM]);
     db.delete_file_in_range(begin, end)
@@ -443,10 +448,10 @@ mod tests {
             hint: 0xab,
         };
         let key = Key::new(geometry, 0x0001_0203, &node.well);
-        // A key contains the depth, then the rows from the bottom up.
+        // The key contains the depth, then the rows from the bottom up.
         assert_eq!(key.as_ref(), [0, 1, 2, 3, 0x03, 0x80, 0x01]);
         let value = value_of(&node);
-        // A value contains the score, the lines and the hint.
+        // The value contains the score, the number of lines and the hint.
         assert_eq!(value, [0xff, 0xff, 0xff, 0xfe, 1, 2, 0xab]);
         assert_eq!(node_of(geometry, key.as_ref(), &value), Some(node));
         assert_eq!(depth_of(key.as_ref()), Some(0x0001_0203));

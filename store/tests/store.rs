@@ -1,4 +1,4 @@
-//! Tests of valid and rejected commits, crashes and damaged files.
+//! Tests of run stores: commits, lookups, crashes and damaged files.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -136,7 +136,7 @@ fn committed_depths_can_be_read_back() {
     assert_eq!(list_runs(folder.path()).runs.len(), 4);
 }
 
-/// Commits these frontiers together, with tables for those that `keep` selects.
+/// Commits frontiers together. Writes tables only for the depths for which `keep` returns `true`.
 fn commit_group(
     store: &mut RunStore,
     frontiers: &[Frontier],
@@ -176,7 +176,7 @@ fn group_of_depths_shares_a_table_and_can_be_read_back() {
     let mut store = RunStore::open(&dir).unwrap();
     check(&store, &frontiers);
 
-    // The last depth of a group is dropped alone, the others together.
+    // Depth 14 is the last depth of its group and has its own tables. Depths 15 to 28 share a table.
     store.drop_tables(14).unwrap();
     store.drop_tables(20).unwrap();
     let dropped = |depth: u32| matches!(store.load(depth), Err(StoreError::Dropped { .. }));
@@ -184,7 +184,7 @@ fn group_of_depths_shares_a_table_and_can_be_read_back() {
     assert_eq!(found, Vec::from_iter(14..29));
     assert!(store.verify().is_empty());
 
-    // Removing a part of a group keeps the other part.
+    // Truncating a group keeps its first depths.
     store.truncate(7).unwrap();
     check(&store, &frontiers[..8]);
     commit_group(&mut store, &frontiers[8..=40], |depth| depth % 8 == 0).unwrap();
@@ -251,8 +251,8 @@ fn crash_leaves_all_depths_of_a_group_or_none() {
     let whole = fs::read(&records).unwrap();
     let step = (whole.len() - before) / 20;
     for end in (before..whole.len()).step_by(step) {
-        // The tables of the group are ingested, but its line is missing or incomplete. A part that did not reach the
-        // disk can be zero.
+        // The tables of the group have been ingested, but its line is missing or incomplete. Bytes that did not reach
+        // the disk may be zero.
         let mut torn = whole.clone();
         torn[end..].fill(0);
         for left in [
@@ -345,7 +345,7 @@ fn open_removes_uncommitted_tables_after_a_crash() {
     drop(filled(&dir, Geometry::STANDARD, &frontiers));
     let records = dir.join("depths.jsonl");
     let whole = fs::read(&records).unwrap();
-    // The tables of the last depth are ingested, but its record is missing or incomplete.
+    // The tables of the last depth have been ingested, but its record is missing or incomplete.
     let before = whole[..whole.len() - 1]
         .iter()
         .rposition(|&byte| byte == b'\n');
@@ -395,7 +395,7 @@ fn damaged_tables_are_detected_and_can_be_removed() {
             Some(bytes) => fs::write(&last, bytes).unwrap(),
             None => fs::remove_file(&last).unwrap(),
         }
-        // Some bytes are never read. A read returns either the correct nodes or an error.
+        // Some bytes of a table are never read, so damage may go unnoticed. The nodes must then be correct.
         let store = RunStore::open(&dir).unwrap();
         match store.load(12) {
             Ok(nodes) => assert_eq!(nodes, sorted(frontiers[12].nodes().copied())),
@@ -457,7 +457,7 @@ fn depths_can_be_removed_and_their_tables_dropped() {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut backward = Backward::new(&emulator);
     let mut children = Children::new();
-    // The tables of the first two of these depths are kept, and those of the third were dropped.
+    // Depths 40 and 36 have tables, but depth 39 was dropped.
     for frontier in [&frontiers[40], &frontiers[36], &frontiers[39]] {
         for node in frontier.nodes().step_by(271) {
             let path = path_to(&store, &mut backward, frontier.depth, &node.well).unwrap();
@@ -553,10 +553,8 @@ fn create_and_open_leave_foreign_files_unchanged() {
     assert!(error.to_string().contains("manifest.json"), "{error}");
 }
 
-/// Damages the files of a run at random. Opening the run must return an error or the committed
-/// nodes.
 #[test]
-fn opening_damaged_run_returns_error_or_committed_nodes() {
+fn damaged_run_never_returns_nodes_that_differ_from_their_record() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let frontiers = frontiers(Geometry::STANDARD, 50, 6);

@@ -1,4 +1,4 @@
-//! Commit of depths, and removal of depths and their tables.
+//! Committing, repairing and removing depths.
 
 use super::{RunStore, TABLES, open_db};
 use crate::error::StoreError;
@@ -8,22 +8,22 @@ use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
 use std::ops::RangeInclusive;
 
-/// A depth to be committed.
+/// A depth to commit.
 #[derive(Clone, Debug)]
 pub struct NewDepth<'a> {
-    /// The record. The commit sets its fields `bytes` and `kept`.
+    /// The depth's record. The commit sets the fields `bytes` and `kept`.
     pub record: DepthRecord,
     /// The nodes of each shard, sorted by well. The key ranges of different shards may overlap.
     pub shards: Vec<&'a [Node]>,
-    /// Whether to write tables. Without tables, the depth only has a record.
+    /// Whether to write tables. If not, only the record is stored.
     pub keep: bool,
 }
 
 impl RunStore {
-    /// Commits the next depth with its tables, like [`RunStore::commit_group`].
+    /// Commits the next depth, with its tables. Uses up to `threads` threads.
     ///
     /// # Errors
-    /// Returns the errors of [`RunStore::commit_group`].
+    /// Returns the same errors as [`RunStore::commit_group`].
     pub fn commit(
         &mut self,
         record: DepthRecord,
@@ -38,12 +38,11 @@ impl RunStore {
         self.commit_group(vec![depth], threads)
     }
 
-    /// Commits the next depths together, in ascending order. The first depth of a run can have any
-    /// number. Uses up to `threads` threads. All depths except for the last one share a table, so
-    /// dropping one of them drops all of them.
+    /// Commits the next depths together. They must be consecutive and in ascending order, but the
+    /// first depth of a run can have any number. Uses up to `threads` threads.
     ///
-    /// A crash leaves all of these depths or none. After an error, nothing is committed and the
-    /// store remains usable.
+    /// All depths except the last one share a table, so dropping one of them drops all of them. A
+    /// crash leaves either all or none of the depths. After an error, none of them is committed.
     ///
     /// # Errors
     /// Returns [`StoreError::NotNext`] if a depth is not the next one, [`StoreError::BadRecord`]
@@ -74,12 +73,12 @@ impl RunStore {
     }
 
     /// Rewrites the tables of a committed depth to repair damage. Each shard must be sorted by
-    /// well. Depths that share a table with this depth are dropped.
+    /// well. Other depths in the same tables are dropped: their tables are deleted.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::BadRecord`] if
-    /// the nodes differ from the committed nodes, or an error of [`RunStore::commit`]. If an error
-    /// occurs after the nodes have been checked, the tables of the depth are dropped.
+    /// the nodes have a different digest than the committed nodes, or an error from
+    /// [`RunStore::commit`]. After other errors than these two, the depth may be dropped.
     pub fn restore(
         &mut self,
         depth: u32,
@@ -103,7 +102,7 @@ impl RunStore {
         self.write_and_ingest(vec![depth], threads)
     }
 
-    /// Writes and commits depths. After an error, deletes all files in the folder `tables/`.
+    /// Writes and commits depths. If this fails, deletes all files in the folder `tables/`.
     fn write_and_ingest(
         &mut self,
         depths: Vec<NewDepth<'_>>,
@@ -167,7 +166,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Reopens RocksDB after an error, because it may reject further writes.
+    /// Reopens RocksDB, which may reject all writes after an error.
     fn reopen(&mut self) {
         self.db = None;
         match open_db(&self.options, &self.dir) {
@@ -188,8 +187,8 @@ impl RunStore {
                 tracing::warn!(file = %file.name, "ignored table whose keys contain no depth");
                 continue;
             };
-            // The depths in one table are committed and dropped together. The range may include
-            // depths that the retention rule does not keep; they are not in the table.
+            // The depths in a table are committed and dropped together. The range may include
+            // depths that were committed without tables.
             if !depths.clone().any(is_kept) {
                 uncommitted.push(depths);
             }
@@ -235,13 +234,13 @@ impl RunStore {
         let Some(next) = depth.checked_add(1) else {
             return Ok(());
         };
-        // Depths that remain, but share a table with a depth to be removed, get tables of their
-        // own. After a crash before that, their tables are missing and can be repaired.
+        // Depths that remain but share a table with a removed depth get their own tables below.
+        // After a crash in the meantime, they are dropped.
         let mut remaining = Vec::new();
         for depth in *self.sharing(next)?.start()..next {
             match self.load(depth) {
                 Ok(nodes) => remaining.push((depth, nodes)),
-                // A damaged depth is dropped, so that a repair finds it.
+                // A damaged depth cannot be rewritten, so it remains dropped.
                 Err(
                     StoreError::Dropped { .. }
                     | StoreError::NoDepth { .. }
@@ -261,7 +260,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Returns the depths whose tables contain nodes of `depth`, from the first to the last one.
+    /// Returns the range of depths that share a table with `depth`.
     fn sharing(&self, depth: u32) -> Result<RangeInclusive<u32>, StoreError> {
         let (mut first, mut last) = (depth, depth);
         for depths in self.live_files()?.iter().filter_map(table::depths_of) {
@@ -273,8 +272,7 @@ impl RunStore {
         Ok(first..=last)
     }
 
-    /// Removes all depths and the result of the run. The next depth to be committed can have any
-    /// number.
+    /// Removes all depths and the result of the run. The next commit can begin with any depth.
     ///
     /// # Errors
     /// Returns the same errors as [`RunStore::truncate`].
@@ -292,9 +290,9 @@ impl RunStore {
         Ok(())
     }
 
-    /// Deletes (drops) the tables of a depth, to save space or because they are damaged. Its record
-    /// remains. Other depths in the same table are dropped too: depths that were
-    /// [committed together](RunStore::commit_group), except for the last one of them.
+    /// Drops a depth: deletes its tables, to save space or because they are damaged, but keeps its
+    /// record. Other depths in the same table are dropped too. These are the depths of a
+    /// [group](RunStore::commit_group) except for the last one.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, and [`StoreError::ReadOnly`]
@@ -314,14 +312,14 @@ impl RunStore {
                 ..record.clone()
             })
             .collect();
-        // Append the records first. After a crash between the two steps, the next open removes the
+        // Append the records first: after a crash between the two steps, the next open removes the
         // tables.
         self.records.append(dropped)?;
         self.remove_tables(*depths.start(), *depths.end())
     }
 }
 
-/// Checks that a record fits the nodes of its depth.
+/// Checks the number of wells in a record, and that its digest and its duration are valid.
 fn check_record(record: &DepthRecord, shards: &[&[Node]]) -> Result<(), StoreError> {
     let bad = |reason: String| {
         Err(StoreError::BadRecord {

@@ -1,4 +1,4 @@
-//! List of the runs in a folder.
+//! Listing the runs in a folder.
 
 use super::DEPTHS;
 use super::manifest::Manifest;
@@ -16,7 +16,7 @@ pub struct RunSummary {
     pub name: String,
     /// Number of committed depths.
     pub depths: usize,
-    /// Whether the run's manifest contains a result, which is written when the search ends.
+    /// Whether the run's manifest contains a [result](super::RunStore::finish).
     pub finished: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct RunSummary {
 pub struct UnreadableRun {
     /// The run's folder.
     pub dir: PathBuf,
-    /// The reason, such as a format that only later versions of this program support.
+    /// The reason, such as a format that only newer versions of this program support.
     pub error: StoreError,
 }
 
@@ -34,7 +34,7 @@ pub struct UnreadableRun {
 pub struct RunList {
     /// The readable runs, sorted by name.
     pub runs: Vec<RunSummary>,
-    /// The other runs, sorted by path.
+    /// The unreadable runs, sorted by path.
     pub unreadable: Vec<UnreadableRun>,
 }
 

@@ -10,10 +10,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The format number of the runs that this version writes. This version also reads older formats: in
-/// format 2 each depth has a line and tables of its own, and in format 1 the fields `best_eval`,
-/// `median_eval`, `worst_eval` and `best_lines` of a record are also named `best_score`,
-/// `median_score`, `worst_score` and `best_game_score`.
+/// Format number of the runs that this version writes. This version can also read the older formats:
+///
+/// - In format 2, each depth has its own line and its own tables.
+/// - Format 1 is the same, except that the record fields `best_eval`, `median_eval`, `worst_eval` and
+///   `best_lines` have the names `best_score`, `median_score`, `worst_score` and `best_game_score`.
 pub const FORMAT: u64 = 3;
 
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -33,7 +34,6 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Creates the manifest of a new run.
     pub(super) fn new(geometry: Geometry, spec: &Value) -> Result<Manifest, StoreError> {
         let (width, height) = (geometry.width(), geometry.height());
         if !NodeWell::fits(geometry) {
@@ -47,8 +47,8 @@ impl Manifest {
         })
     }
 
-    /// Updates the format number of a run with an older format. Call this before records in the
-    /// current format are appended to the old ones.
+    /// Changes the format number to [`FORMAT`]. Call this method before appending records in the
+    /// current format to a run with an older format.
     pub(super) fn upgrade(&mut self, dir: &Path) -> Result<(), StoreError> {
         if self.format == FORMAT {
             return Ok(());

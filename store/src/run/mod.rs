@@ -1,6 +1,6 @@
-//! The folder of a run.
+//! A run on disk, which is a folder with these files:
 //!
-//! - `lock`: a file that is locked while a process has the run open for writing.
+//! - `lock`: a file that is locked while the run is open for writing.
 //! - `manifest.json`: the format number, the geometry, the caller's specification, and the result.
 //! - `depths.jsonl`: a record for each depth (see `records.rs`). A depth is committed when its
 //!   record is written.
@@ -8,10 +8,10 @@
 //! - `tables/`: tables that are being written. This folder is emptied when the run is opened for
 //!   writing.
 //!
-//! A commit writes the tables and flushes them to disk, has RocksDB ingest all of them atomically,
-//! and then appends one line with the records of its depths. A crash or a failed removal may leave
-//! tables in RocksDB without a record that marks them as kept. Such tables are removed when the run
-//! is opened for writing.
+//! A commit writes the tables, flushes them to disk, and ingests them into RocksDB atomically. Then
+//! it appends one line with the records of its depths. A crash or a failed removal may leave tables
+//! in RocksDB without a record that marks them as kept. Such tables are removed when the run is
+//! opened for writing.
 
 mod commit;
 mod list;
@@ -48,7 +48,7 @@ pub struct RunStore {
     manifest: Manifest,
     records: Records,
     options: Options,
-    /// `None` if RocksDB could not be reopened after an error.
+    /// The database, or `None` if it could not be reopened after an error.
     db: Option<DB>,
     /// The locked file, or `None` if the run is open for reading only.
     lock: Option<File>,
@@ -66,12 +66,12 @@ impl std::fmt::Debug for RunStore {
 }
 
 impl RunStore {
-    /// Creates a run and opens it for writing. The folder must be empty or must not exist. Files
-    /// left by an interrupted call of this function are removed.
+    /// Creates a run and opens it for writing. The folder must be empty or must not exist, but it may
+    /// contain files from an interrupted call of this function, which are removed.
     ///
     /// # Errors
     /// Returns [`StoreError::Exists`] if the folder is not empty, [`StoreError::InUse`] if another
-    /// process is creating a run there, [`StoreError::DoesNotFit`] if wells of this geometry are
+    /// process is creating a run there, [`StoreError::DoesNotFit`] if wells with this geometry are
     /// too large, or another error if the files cannot be written.
     pub fn create(dir: &Path, geometry: Geometry, spec: &Value) -> Result<RunStore, StoreError> {
         let manifest = Manifest::new(geometry, spec)?;
@@ -105,8 +105,8 @@ impl RunStore {
         })
     }
 
-    /// Opens a run for writing. Removes everything that a crash left beyond the last committed
-    /// depth.
+    /// Opens a run for writing. Removes everything beyond the last committed depth, which a crash
+    /// may have left.
     ///
     /// # Errors
     /// Returns [`StoreError::NoRun`] if the folder contains no run, [`StoreError::InUse`] if
@@ -114,8 +114,7 @@ impl RunStore {
     /// supported, [`StoreError::Damaged`] if a file is damaged, or another error if the files
     /// cannot be read or written.
     pub fn open(dir: &Path) -> Result<RunStore, StoreError> {
-        // Read the manifest before taking the lock, so that no lock file is created in a folder
-        // without a run.
+        // This check prevents the creation of a lock file in a folder without a run.
         Manifest::read(dir)?;
         let lock = take_lock(dir)?;
         let (mut manifest, geometry) = Manifest::read(dir)?;
@@ -138,15 +137,15 @@ impl RunStore {
         Ok(store)
     }
 
-    /// Opens a run for reading only. Another process may write to the run at the same time, but its
-    /// later commits are not visible.
+    /// Opens a run for reading only. Another process may write to the run at the same time, but later
+    /// commits by that process are not visible.
     ///
     /// # Errors
     /// Returns the same errors as [`RunStore::open`], except for [`StoreError::InUse`].
     pub fn open_read_only(dir: &Path) -> Result<RunStore, StoreError> {
         let (manifest, geometry) = Manifest::read(dir)?;
-        // Read the records before opening RocksDB, so that the database contains the tables of all
-        // of these records.
+        // The tables of a record are ingested before the record is written. If the records are read
+        // first, the database therefore contains all of their tables.
         let records = Records::read(&dir.join(DEPTHS))?;
         let options = table::options(&Cache::new_lru_cache(CACHE_BYTES));
         let db = open_db_read_only(&options, dir)?;
@@ -176,7 +175,7 @@ impl RunStore {
         self.geometry
     }
 
-    /// Returns the result if the run is [finished](RunStore::finish).
+    /// Returns the result that [`RunStore::finish`] stored, if any.
     pub fn result(&self) -> Option<&Value> {
         self.manifest.result.as_ref()
     }
@@ -186,7 +185,7 @@ impl RunStore {
         self.records.list()
     }
 
-    /// Stores the result of the run. Further depths can still be committed.
+    /// Stores the result of the run. This does not prevent further commits.
     ///
     /// # Errors
     /// Returns [`StoreError::ReadOnly`] or another error if the manifest cannot be written.
@@ -203,7 +202,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Returns the total size of the run's files in bytes.
+    /// Returns the total size in bytes of the run's files.
     pub fn stored_bytes(&self) -> u64 {
         bytes_below(&self.dir)
     }
@@ -228,7 +227,7 @@ impl RunStore {
         }
     }
 
-    /// Returns the record of a depth, or an error if its tables were not kept.
+    /// Returns the record of a depth, or an error if the depth has no tables.
     fn kept(&self, depth: u32) -> Result<&DepthRecord, StoreError> {
         match self.records.get(depth) {
             None => Err(StoreError::NoDepth { depth }),
@@ -238,7 +237,7 @@ impl RunStore {
     }
 }
 
-/// Checks that a folder is empty, except for files left by an interrupted call of
+/// Checks that a folder is empty, except for files from an interrupted call of
 /// [`RunStore::create`].
 fn check_empty(dir: &Path) -> Result<(), StoreError> {
     let unfinished = [MANIFEST, DEPTHS].map(|name| format!("{name}.tmp"));
@@ -250,7 +249,7 @@ fn check_empty(dir: &Path) -> Result<(), StoreError> {
         is_empty = false;
         is_own &= own.iter().any(|&own| name == own);
     }
-    // [`RunStore::create`] creates the lock before all other files.
+    // `RunStore::create` creates the lock before all other files.
     if is_empty || (is_own && dir.join(LOCK).exists()) {
         return Ok(());
     }
@@ -264,8 +263,8 @@ fn open_db(options: &Options, dir: &Path) -> Result<DB, StoreError> {
     DB::open(options, &path).map_err(StoreError::db(&path))
 }
 
-/// Opens RocksDB for reading only. Retries failed attempts, because another process may be changing
-/// the files.
+/// Opens RocksDB for reading only. An attempt may fail because another process is changing the files,
+/// so this function retries.
 fn open_db_read_only(options: &Options, dir: &Path) -> Result<DB, StoreError> {
     const MAX_ATTEMPTS: u32 = 4;
     let path = dir.join(DB_DIR);

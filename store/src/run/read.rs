@@ -1,4 +1,4 @@
-//! Reading and verification of the depths of a run.
+//! Reading and verifying depths.
 
 use super::{RunStore, open_db_read_only};
 use crate::error::StoreError;
@@ -9,13 +9,13 @@ use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
 use rocksdb::{Cache, DB, ReadOptions};
 use std::path::PathBuf;
 
-/// Maximum number of nodes for which [`RunStore::load`] reserves memory in advance. There is a limit
-/// because the count in a record may be wrong.
+/// Maximum number of nodes for which [`RunStore::load`] reserves memory in advance. The count in a
+/// record may be wrong.
 const MAX_RESERVED: u64 = 1 << 28;
 
 impl RunStore {
-    /// Returns the paths of the files that contain the wells of a depth. They may also contain wells
-    /// of other depths.
+    /// Returns the paths of the files that contain the wells of a depth. The files may also contain
+    /// wells of other depths.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
@@ -98,11 +98,11 @@ impl RunStore {
     }
 
     /// Reads every kept depth from disk and checks the block checksums, the count and the digest.
-    /// Returns the damaged depths with their errors.
+    /// Returns each damaged depth with an error.
     pub fn verify(&self) -> Vec<(u32, StoreError)> {
         let kept = || self.depths().iter().filter(|record| record.kept);
-        // Open a second instance of RocksDB, because the first one may read from its cache instead
-        // of from disk.
+        // A second instance of RocksDB reads from disk, whereas the first one may read from its
+        // cache.
         let options = table::options(&Cache::new_lru_cache(1 << 20));
         match open_db_read_only(&options, &self.dir) {
             Ok(db) => kept()
