@@ -1,4 +1,4 @@
-//! Futures that belong to a simulated process.
+//! Futures of simulated processes.
 
 use crate::host::{Admission, Host};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 pub(crate) struct Guarded<F> {
     host: Arc<dyn Host>,
     task: u64,
-    /// The wrapped future, or `None` after the process has crashed.
+    /// The wrapped future, or `None` after the host has dropped the task.
     future: Option<Pin<Box<F>>>,
 }
 

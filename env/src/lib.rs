@@ -1,13 +1,13 @@
-//! Time, randomness and tasks of one process, represented as a value.
+//! Access to the clock, random numbers and tasks, either real or simulated.
 //!
 //! The coordinator and the worker access the clock, random numbers and the task scheduler only through an
-//! [`Env`]. [`Env::system`] uses the operating system. [`Env::with_host`] uses a simulated process (a
-//! [`Host`]). The simulation runs many processes on one thread in this way, and stalls, crashes and restarts
-//! each of them independently.
+//! [`Env`]. [`Env::system`] uses the operating system and tokio. [`Env::with_host`] uses a simulated process (a
+//! [`Host`]). In this way, a simulation runs many processes on one thread, and stalls and crashes each of them
+//! independently.
 //!
-//! `sleep`, `timeout` and `interval` are used directly from tokio. Under tokio's paused clock, they are
-//! virtual, and so is [`Env::now`]. Tokio's `watch` channel is not used, because it wakes its receivers in
-//! random order: [`watch`] replaces it.
+//! Code calls tokio's `sleep`, `timeout` and `interval` directly. With tokio's paused clock, these functions and
+//! [`Env::now`] use virtual time. The module [`watch`] replaces tokio's `watch` channel, which wakes its receivers in
+//! random order.
 //!
 //! # Examples
 //!
@@ -40,7 +40,7 @@ use thiserror::Error;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Time, randomness and tasks of one process. Clones belong to the same process.
+/// The clock, random numbers and tasks of one process. Clones belong to the same process.
 #[derive(Clone)]
 pub struct Env {
     /// The simulated process, or `None` for the operating system.
@@ -54,7 +54,7 @@ impl fmt::Debug for Env {
     }
 }
 
-/// An error for blocking work that panicked or was cancelled.
+/// Error returned if blocking work panics or is cancelled.
 #[derive(Debug, Error)]
 #[error("blocking work panicked: {0}")]
 pub struct Panicked(String);
@@ -68,7 +68,7 @@ impl Panicked {
 }
 
 impl Env {
-    /// Returns the environment of the operating system. It requires a tokio runtime.
+    /// Returns the environment of the operating system. Its tasks require a tokio runtime.
     pub fn system() -> Env {
         Env { host: None }
     }
@@ -78,7 +78,7 @@ impl Env {
         Env { host: Some(host) }
     }
 
-    /// Returns the monotonic time, which is virtual under tokio's paused clock.
+    /// Returns the monotonic time, which is virtual if tokio's clock is paused.
     pub fn now(&self) -> Instant {
         Instant::now()
     }
@@ -92,7 +92,7 @@ impl Env {
         }
     }
 
-    /// Returns a random number that others cannot guess. Results of a search never depend on it.
+    /// Returns a random number. Results of a search must not depend on it.
     pub fn random(&self) -> u64 {
         match &self.host {
             Some(host) => host.random(),
@@ -100,9 +100,9 @@ impl Env {
         }
     }
 
-    /// Wraps a future so that it belongs to this process. Every spawned future passes through this function.
+    /// Wraps a future so that it belongs to this process.
     ///
-    /// In the operating system's environment, the wrapper only forwards to the future. With a host, the
+    /// In the operating system's environment, the wrapper only polls the future. With a host, the
     /// wrapper does not poll the future while the process is stalled, and drops it when the process crashes.
     /// After a crash, the wrapper remains pending indefinitely.
     pub fn guard<F>(&self, future: F) -> impl Future<Output = F::Output> + Send + 'static
@@ -126,17 +126,17 @@ impl Env {
     {
         #[allow(
             clippy::disallowed_methods,
-            reason = "the guard ties the future to the process"
+            reason = "`guard` makes the future belong to the process"
         )]
         tokio::spawn(self.guard(future))
     }
 
-    /// Runs blocking work on a thread of tokio's blocking pool. With a host, the work runs inline in a
-    /// separate task instead. In both cases, work that has been started continues if the returned future is
-    /// dropped.
+    /// Runs blocking work on a thread of tokio's blocking pool. With a host, the work runs in a task instead, after the
+    /// host's [blocking delay](Host::blocking_delay). If the returned future is dropped after the start, the work
+    /// continues.
     ///
     /// # Errors
-    /// Returns [`Panicked`] if the work panics, or if the runtime shuts down before the work starts.
+    /// Returns [`Panicked`] if the work panics, or if the runtime shuts down before the work has run.
     pub async fn run_blocking<T, F>(&self, work: F) -> Result<T, Panicked>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -184,7 +184,7 @@ fn system_random() -> u64 {
     let mut bytes = [0; 8];
     match getrandom::getrandom(&mut bytes) {
         Ok(()) => u64::from_ne_bytes(bytes),
-        // The standard library seeds its hash maps with random numbers of its own.
+        // The standard library seeds `RandomState` with its own random numbers.
         Err(_) => RandomState::new().hash_one(0),
     }
 }

@@ -1,8 +1,8 @@
-//! A channel that keeps only the last value, like tokio's `watch`. It wakes its receivers in the order in
+//! A channel that keeps only the last value, like tokio's `watch`, and wakes its receivers in the order in
 //! which they started to wait.
 //!
-//! Tokio's channel wakes its receivers in random order, and only an unstable option can seed that order. Two
-//! runs of the simulation with the same seed would therefore differ.
+//! Tokio's channel wakes its receivers in random order, and only an unstable option can seed that order. With tokio's
+//! channel, two simulations with the same seed would therefore differ.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::task::{Context, Poll, Waker};
 use thiserror::Error;
 
-/// An error for a channel whose senders or receivers have all been dropped.
+/// Error returned if all senders or all receivers of a channel have been dropped.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the channel is closed")]
 pub struct Closed;
@@ -26,7 +26,7 @@ struct State {
     version: u64,
     senders: usize,
     receivers: usize,
-    /// Key of the next waiter in `waiters`. Keys ascend, so waiters are woken in the order of waiting.
+    /// Key of the next waiter. Keys increase, so the order of `waiters` is the order in which they started to wait.
     next: u64,
     waiters: BTreeMap<u64, Waker>,
 }
@@ -49,14 +49,14 @@ impl<T> Shared<T> {
     }
 }
 
-/// Creates a channel. Its receiver has already seen the initial value.
+/// Creates a channel. The initial value counts as seen by the receiver.
 pub fn channel<T>(initial: T) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(initial);
     let receiver = sender.subscribe();
     (sender, receiver)
 }
 
-/// The sending half of a channel. Clones send to the same receivers.
+/// The sending half of a channel. Clones belong to the same channel.
 pub struct Sender<T>(Arc<Shared<T>>);
 
 impl<T> Sender<T> {
@@ -72,7 +72,7 @@ impl<T> Sender<T> {
         }))
     }
 
-    /// Creates a receiver that has already seen the current value.
+    /// Creates a receiver. The current value counts as seen by the receiver.
     pub fn subscribe(&self) -> Receiver<T> {
         let mut state = self.0.state();
         state.receivers += 1;
@@ -161,10 +161,10 @@ impl<T: fmt::Debug> fmt::Debug for Sender<T> {
     }
 }
 
-/// The receiving half of a channel. A clone has seen the same value as the original.
+/// The receiving half of a channel. A clone inherits the last seen version from the original.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// Version of the last value that was seen.
+    /// Version of the value that was last seen.
     seen: u64,
 }
 
@@ -192,7 +192,7 @@ impl<T> Receiver<T> {
         self.seen = self.seen.wrapping_sub(1);
     }
 
-    /// Returns whether the value has changed since it was last seen.
+    /// Returns whether the current value has not been seen.
     ///
     /// # Errors
     /// Returns [`Closed`] if all senders have been dropped.
@@ -218,7 +218,7 @@ impl<T> Receiver<T> {
         Ok(())
     }
 
-    /// Waits until the value meets a condition, and marks it as seen. The current value is checked first.
+    /// Waits until the value meets a condition, and marks the value as seen. Checks the current value first.
     ///
     /// # Errors
     /// Returns [`Closed`] if all senders have been dropped and the last value does not meet the condition.

@@ -1,4 +1,4 @@
-//! Tests of the operating system's environment and of a host's environment.
+//! Tests of [`Env`] with the operating system and with a simulated process.
 
 #![allow(clippy::unwrap_used)] // test helpers
 
@@ -67,7 +67,7 @@ impl Host for Process {
 }
 
 #[tokio::test]
-async fn system_clock_and_randomness_are_real() {
+async fn system_environment_uses_real_clock_and_randomness() {
     let env = Env::system();
     assert!(env.wall_ms() > 1_700_000_000_000);
     assert_ne!(env.random(), env.random());

@@ -1,4 +1,4 @@
-//! Tests of the channel that keeps only the last value.
+//! Tests of the `watch` channel.
 
 use hatebeam_env::watch::{self, Closed};
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn receiver_sees_the_last_value_once() {
+async fn receiver_is_notified_of_the_last_value_once() {
     let (sender, mut receiver) = watch::channel(1);
     assert_eq!(receiver.has_changed(), Ok(false));
     sender.send_modify(|value| *value += 1);
@@ -55,7 +55,7 @@ async fn receiver_reports_closed_channel_after_the_last_value() {
 }
 
 #[tokio::test]
-async fn receivers_wake_in_the_order_of_waiting() {
+async fn receivers_wake_in_the_order_in_which_they_started_to_wait() {
     for _ in 0..20 {
         let sender = watch::Sender::new(0);
         let woken = Arc::new(Mutex::new(Vec::new()));

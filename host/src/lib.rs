@@ -22,18 +22,18 @@ pub use rent::{GivenMachine, RentedMachine};
 pub use server::{stop_channel, stop_reason};
 pub use signals::{INTERRUPTED, stop_flag};
 
-/// Returns the number of cores that this process can use.
+/// Returns the number of hardware threads that this process can use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Returns the number of hardware threads of the machine, of which this process may use only some.
+/// Returns the number of hardware threads of the machine. This process may be restricted to some of them.
 pub fn machine_threads() -> usize {
     let present = std::fs::read_to_string("/sys/devices/system/cpu/present").unwrap_or_default();
     count_of_list(&present).unwrap_or_else(cores)
 }
 
-/// Returns the number of processors in a list of the kernel, such as `0-3,8`.
+/// Returns the number of processors in a kernel list such as `0-3,8`.
 fn count_of_list(list: &str) -> Option<usize> {
     let ranges = list.trim().split(',').map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -43,7 +43,7 @@ fn count_of_list(list: &str) -> Option<usize> {
     ranges.sum()
 }
 
-/// Returns a name for this process that no other running process has: the host name and the process ID.
+/// Returns a name for this process, which consists of the host name and the process ID.
 pub fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let is_allowed = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_of_a_list_are_counted() {
+    fn processors_in_a_kernel_list_are_counted() {
         assert_eq!(count_of_list("0-71\n"), Some(72));
         assert_eq!(count_of_list("0-3,8,10-11\n"), Some(7));
         for list in ["", "x", "3-1"] {

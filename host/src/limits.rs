@@ -1,7 +1,7 @@
-//! Settings that a process changes when it starts.
+//! Process-wide settings.
 
-/// Raises the limit of open files to 65,536, or to the allowed maximum if that is lower. The usual default of 1024 is too
-/// low for the tables and streams of a large cluster. Ignores errors, because the process may work with the old limit.
+/// Raises the limit on open files to 65,536, or to the allowed maximum if that is lower. The usual default of 1024 is
+/// too low for the tables and streams of a large cluster. Ignores errors, because the old limit may suffice.
 #[cfg(unix)]
 pub fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -21,16 +21,16 @@ pub fn raise_file_limit() {
 #[cfg(not(unix))]
 pub fn raise_file_limit() {}
 
-/// Makes the allocator return large blocks to the system as soon as they are freed. By default, glibc stops returning them
-/// after a few such blocks, and keeps them in one arena per thread. A search starts new threads at each depth, so it would
-/// use twice the memory that it needs.
+/// Makes the allocator return large blocks to the system when they are freed. By default, glibc keeps them in one arena
+/// per thread after a few such blocks. A search starts new threads at each depth, so it would use twice the memory that
+/// it needs.
 ///
-/// This function must be called before the process starts a thread.
+/// Call this function before the process starts other threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code)]
 pub fn return_large_blocks() {
     const LARGE: libc::c_int = 256 << 10;
-    // SAFETY: the arguments are two numbers, and no other thread is running yet.
+    // SAFETY: both arguments are plain numbers, and no other thread is running.
     let done = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
     if done == 0 {
         tracing::debug!("failed to change the allocator's threshold");

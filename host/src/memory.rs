@@ -1,11 +1,11 @@
-//! The memory of the machine and of this process, in bytes. The functions return `None` if the system does not report the
-//! number.
+//! The memory of the machine and of this process, in bytes. The functions return `None` if the system does not report
+//! the figure.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the memory that this process can still use: the smallest of the kernel's available memory and the free memory
-/// of its control groups.
+/// Returns the memory that this process can still use. This is the machine's available memory, or less if a control
+/// group of the process has less free memory.
 pub fn available_memory() -> Option<u64> {
     let available = value_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -13,8 +13,8 @@ pub fn available_memory() -> Option<u64> {
     Some(left.map_or(available, |left| available.min(left)))
 }
 
-/// Returns the least difference between the limit and the use of a control group in `root` and the groups around it.
-/// `groups` names the group, as in `/proc/self/cgroup`. Returns `None` if none of them has a limit.
+/// Returns the least free memory (limit minus use) of a control group and its ancestors, or `None` if none of them has
+/// a limit. `root` is the root of the hierarchy. `groups` has the format of `/proc/self/cgroup`.
 fn left_in_groups(root: &Path, groups: &str) -> Option<u64> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"));
     let own = root.join(own.unwrap_or_default());
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_of_parses_lines_of_the_kernel() {
+    fn kernel_figures_are_parsed() {
         let text = "MemTotal:       16 kB\nMemAvailable:    12345 kB\n";
         assert_eq!(value_of(text, "MemAvailable:"), Some(12345 << 10));
         assert_eq!(value_of(text, "VmHWM:"), None);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_control_group_limits_the_memory() {
+    fn control_group_with_least_free_memory_determines_the_result() {
         let dir = tempfile::tempdir().unwrap();
         let group = |name: &str, limit: &str, used: &str| {
             let folder = dir.path().join(name);
@@ -73,7 +73,7 @@ mod tests {
         group("system.slice/worker.service", "500", "100");
         assert_eq!(left("0::/system.slice/worker.service\n"), Some(400));
         assert_eq!(left("0::/\n"), None);
-        // In a container the group is the root.
+        // In a container, the root can have a limit.
         fs::write(dir.path().join("memory.max"), "50\n").unwrap();
         fs::write(dir.path().join("memory.current"), "60\n").unwrap();
         assert_eq!(left("0::/\n"), Some(0));

@@ -6,23 +6,24 @@ use aws_config::provider_config::ProviderConfig;
 use hatebeam_cost::Machine;
 use std::time::Duration;
 
-/// Timeout of a request. The service runs on the same host and normally answers immediately.
+/// Maximum time to connect to the service and to wait for its response. The service runs on the same host and usually
+/// responds immediately.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between requests for the spot interruption notice, which AWS publishes two minutes before the interruption.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// Environment variable that disables the service. The AWS tools use the same variable.
+/// Environment variable that disables the use of the service. The AWS tools use the same variable.
 const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
 /// Environment variable with the address of the service.
 const ENDPOINT: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 
-/// The metadata service.
+/// A client for the metadata service.
 #[derive(Debug)]
 pub struct Metadata {
     client: Client,
 }
 
-/// Returns whether this machine may have a metadata service. On other machines, callers should not send a request, because
-/// it would block until its timeout.
+/// Returns whether this machine may have a metadata service. On other machines, a request would block until its
+/// timeout.
 pub fn is_aws() -> bool {
     let is_disabled = std::env::var(DISABLED).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     if is_disabled {
@@ -33,7 +34,8 @@ pub fn is_aws() -> bool {
 }
 
 impl Metadata {
-    /// Returns the service and its description of this machine, or `None` if there is no service or it does not answer.
+    /// Returns a client and the service's description of this machine, or `None` if there is no service or it does not
+    /// respond.
     pub async fn find() -> Option<(Metadata, Machine)> {
         if !is_aws() {
             return None;
@@ -50,7 +52,7 @@ impl Metadata {
         let kind = match metadata.get("instance-type").await {
             Ok(kind) => kind.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(%error, "metadata service did not answer");
+                tracing::warn!(%error, "cannot read the machine type from the metadata service");
                 return None;
             }
         };
@@ -80,13 +82,13 @@ impl Metadata {
         match self.get(name).await {
             Ok(text) => text.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(%error, name, "metadata service did not answer");
+                tracing::warn!(%error, name, "cannot read an entry from the metadata service");
                 String::new()
             }
         }
     }
 
-    /// Waits until AWS announces that it will reclaim the machine, and returns the reason as text.
+    /// Waits until AWS announces that it will reclaim the machine, and returns a description of the announcement.
     pub async fn reclaimed(&self) -> String {
         loop {
             match self.get("spot/instance-action").await {
@@ -99,7 +101,8 @@ impl Metadata {
     }
 }
 
-/// Describes an interruption notice such as `{"action": "terminate", "time": "2026-11-21T17:00:00Z"}`.
+/// Returns a description of an interruption notice such as
+/// `{"action": "terminate", "time": "2026-11-21T17:00:00Z"}`.
 fn reason(notice: &str) -> String {
     let notice: serde_json::Value = serde_json::from_str(notice).unwrap_or_default();
     let text = |field: &str| notice[field].as_str().unwrap_or("?").to_owned();
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reason_describes_any_notice() {
+    fn valid_and_invalid_notices_are_described() {
         let notice = r#"{"action": "stop", "time": "2026-11-21T17:00:00Z"}"#;
         assert_eq!(
             reason(notice),

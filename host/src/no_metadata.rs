@@ -1,25 +1,25 @@
-//! Replacement for the metadata service in a build without the feature `aws`.
+//! A replacement for the module `metadata` in builds without the feature `aws`.
 
 use hatebeam_cost::Machine;
 use std::convert::Infallible;
 
-/// The metadata service, which is never available in this build.
+/// A client for the metadata service, which cannot exist in this build.
 #[derive(Debug)]
 pub struct Metadata(Infallible);
 
-/// Returns whether this machine may have a metadata service, which is always `false` in this build.
+/// Returns `false`, because this build does not support the metadata service.
 pub fn is_aws() -> bool {
     false
 }
 
 impl Metadata {
-    /// Returns `None`, because this build has no metadata service.
+    /// Returns `None`, because this build does not support the metadata service.
     pub async fn find() -> Option<(Metadata, Machine)> {
         None
     }
 
-    /// Waits until AWS announces that it will reclaim the machine. Never called, because no [`Metadata`] exists in this
-    /// build.
+    /// Waits until AWS announces that it will reclaim the machine. This method cannot be called in this build, because
+    /// no [`Metadata`] exists.
     pub async fn reclaimed(&self) -> String {
         match self.0 {}
     }

@@ -5,27 +5,27 @@ use crate::metadata::Metadata;
 use hatebeam_cost::{Machine, Market, Micros, PriceTable};
 use std::time::UNIX_EPOCH;
 
-/// The machine of this process.
+/// The machine that this process runs on.
 pub struct RentedMachine {
-    /// Type, market and price.
+    /// Type, market and price of the machine.
     pub machine: Machine,
-    /// The metadata service; `None` if this machine is not on AWS.
+    /// A client for the metadata service, or `None` if the machine has no metadata service.
     pub metadata: Option<Metadata>,
 }
 
-/// Facts about the machine that the user gives. They take precedence over the metadata service and the price table.
+/// Machine properties that the user specifies. They take precedence over the metadata service and the price table.
 #[derive(Clone, Debug, Default)]
 pub struct GivenMachine {
     /// AWS instance type.
     pub kind: Option<String>,
     /// Market on which the machine is rented.
     pub market: Option<Market>,
-    /// Price of an hour.
+    /// Price per hour.
     pub price_per_hour: Option<Micros>,
 }
 
 impl GivenMachine {
-    /// Returns the machine of this process, with its price if the price is known.
+    /// Detects the machine, and replaces its properties by the given ones. Sets its price if the price is known.
     pub async fn complete(&self) -> RentedMachine {
         let (metadata, found) = match Metadata::find().await {
             Some((metadata, machine)) => (Some(metadata), machine),
@@ -48,7 +48,7 @@ impl GivenMachine {
         RentedMachine { machine, metadata }
     }
 
-    /// Replaces the detected type and market by the given ones, and sets the price.
+    /// Replaces the detected type and market by the given ones, and sets the price if it is known.
     fn priced(&self, mut machine: Machine) -> Machine {
         if let Some(kind) = &self.kind {
             machine.kind.clone_from(kind);

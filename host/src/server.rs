@@ -1,4 +1,4 @@
-//! The requests to stop a server process.
+//! Requests to stop a server process.
 
 use crate::metadata::Metadata;
 use crate::signals::{INTERRUPTED, stop_flag};
@@ -13,8 +13,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns a channel whose value becomes `true` on the first SIGINT or SIGTERM, or with `with_stdin` when standard input
-/// ends. A second signal ends the process immediately. Must be called within a tokio runtime.
+/// Returns a channel whose value becomes `true` on the first SIGINT or SIGTERM. If `with_stdin` is set, the value also
+/// becomes `true` when standard input ends. A second signal ends the process immediately. This function must be called
+/// within a tokio runtime.
 ///
 /// # Errors
 /// Returns an error if the signals cannot be handled.
@@ -31,7 +32,7 @@ pub fn stop_channel(with_stdin: bool) -> io::Result<watch::Receiver<bool>> {
             tokio::time::sleep(SIGNAL_INTERVAL).await;
         }
         let _ = tx.send(true);
-        // Receivers treat a closed channel as an error, so the channel stays open until no receiver is left.
+        // Receivers treat a closed channel as an error, so keep the channel open until all receivers are dropped.
         tx.closed().await;
     });
     Ok(rx)
@@ -39,15 +40,15 @@ pub fn stop_channel(with_stdin: bool) -> io::Result<watch::Receiver<bool>> {
 
 /// Sets the flag when standard input ends. Exits the process if it is still running after [`STOP_TIMEOUT`].
 fn stop_at_end_of_input(flag: &AtomicBool) {
-    // The input is discarded, and a read error counts as the end of the input.
+    // A read error counts as the end of the input.
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     flag.store(true, Ordering::Relaxed);
     std::thread::sleep(STOP_TIMEOUT);
     std::process::exit(i32::from(INTERRUPTED));
 }
 
-/// Returns a channel that receives the reason to stop when `stop` becomes `true` or AWS reclaims the machine. Must be
-/// called within a tokio runtime.
+/// Returns a channel that receives a reason to stop when `stop` becomes `true` or AWS announces that it will reclaim
+/// the machine. This function must be called within a tokio runtime.
 pub fn stop_reason(
     mut stop: watch::Receiver<bool>,
     metadata: Option<Metadata>,
@@ -61,11 +62,11 @@ pub fn stop_reason(
             }
         };
         let reason = tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => "received a signal to stop".to_owned(),
+            _ = stop.wait_for(|stop| *stop) => "received a request to stop".to_owned(),
             reason = reclaimed => reason,
         };
         let _ = tx.send(Some(reason));
-        // Receivers treat a closed channel as an error, so the channel stays open until no receiver is left.
+        // Receivers treat a closed channel as an error, so keep the channel open until all receivers are dropped.
         tx.closed().await;
     });
     rx

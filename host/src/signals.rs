@@ -1,14 +1,13 @@
-//! The signals that stop a process.
+//! Signals that stop a process.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Exit code of a process that a signal stopped.
+/// Exit code after a signal.
 pub const INTERRUPTED: u8 = 130;
 
-/// Returns a flag that the first Ctrl-C or SIGTERM sets. A second signal ends the process immediately, which damages no
-/// committed depth.
+/// Returns a flag that the first SIGINT (Ctrl-C) or SIGTERM sets. A second signal ends the process immediately.
 ///
 /// # Errors
 /// Returns an error if the signals cannot be handled.
@@ -30,7 +29,7 @@ pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
 /// Returns a flag that is never set. On systems other than Unix, a signal ends the process immediately.
 ///
 /// # Errors
-/// Never.
+/// This function never returns an error.
 #[cfg(not(unix))]
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(Arc::new(AtomicBool::new(false)))
