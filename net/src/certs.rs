@@ -79,7 +79,7 @@ pub struct MadeFile {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CertsError {
-    /// A member name cannot be used in file names.
+    /// A member name is invalid.
     #[error(
         "invalid certificate name '{0}': give 1 to 64 characters from a-z, A-Z, 0-9, '.', '_' and '-', starting with \
          a letter or a digit and not ending in '-key', other than 'ca', 'token' and 'view-token'"

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failed_or_hanging_handshake_affects_only_its_connection() {
+    async fn server_continues_after_failed_and_hanging_handshakes() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "fine" }));

@@ -62,7 +62,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const PING_AFTER: Duration = Duration::from_secs(20);
 /// Time after which an unanswered ping closes the connection.
 const PING_ANSWER: Duration = Duration::from_secs(20);
-/// Interval of TCP keepalive probes. They prevent routers from dropping idle connections.
+/// Interval of TCP keepalive probes, which prevent routers from dropping idle connections.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Options of [`connect`].
@@ -108,7 +108,7 @@ pub fn check_bind(
 }
 
 fn is_loopback(ip: std::net::IpAddr) -> bool {
-    // An IPv6 address can map an IPv4 address.
+    // This also recognizes IPv4-mapped IPv6 addresses.
     ip.to_canonical().is_loopback()
 }
 

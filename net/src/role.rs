@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tonic::{Request, Status};
 use webpki::EndEntityCert;
 
-/// The role of a cluster member. A certificate contains a role as a DNS name, such as `worker.hatebeam`, instead of an
-/// address. The other side of a connection accepts the certificate for that role only.
+/// The role of a cluster member. A certificate contains its holder's role as a DNS name such as `worker.hatebeam`. The
+/// other side of a connection checks this name instead of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The process that distributes work and answers clients.

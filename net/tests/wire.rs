@@ -26,7 +26,7 @@ use tonic::transport::{
 };
 use tonic::{Code, Request, Response, Status};
 
-/// A coordinator that has one run.
+/// A mock of the service `Runs` that lists one run.
 struct OneRun;
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -259,7 +259,7 @@ async fn certificates_from_another_ca_are_refused() {
         fs::copy(theirs.path().join(name), both.path().join(name)).unwrap();
     }
     let stranger = Tls::in_dir(both.path(), "client");
-    // The alert arrives only sometimes, but the error must always be the same.
+    // The server's alert arrives only sometimes, but the error must always be the same.
     for _ in 0..50 {
         let error = connect(&uri, Some(&stranger), Role::Coordinator, &quick())
             .await
@@ -278,7 +278,7 @@ async fn certificates_from_another_ca_are_refused() {
     assert!(error.contains(&uri), "{error}");
 }
 
-/// Starts a server with a certificate that this crate's checks would reject.
+/// Starts a server without checking its certificate, and returns its URI.
 fn serve_unchecked(cert: &str, key: &str) -> String {
     let config = ServerTlsConfig::new().identity(Identity::from_pem(cert, key));
     let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// An object store error. Each variant has one of these remedies:
+/// An object store error. The variants have these remedies:
 ///
 /// | remedy | variants |
 /// |---|---|
@@ -108,7 +108,7 @@ pub enum ObjectError {
         /// The store's message.
         reason: String,
     },
-    /// The bytes read differ from the bytes written.
+    /// The store does not contain the bytes that were written.
     #[error("'{key}' in {store} is damaged: {reason}")]
     Damaged {
         /// The store.

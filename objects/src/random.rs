@@ -31,8 +31,8 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a random name of 32 hexadecimal digits. Names from the operating system's numbers are unique across
-    /// machines.
+    /// Returns a random name of 32 hexadecimal digits. With random numbers from the operating system, names are unique
+    /// across machines.
     pub(crate) fn name(&self) -> String {
         format!("{:016x}{:016x}", self.number(), self.number())
     }

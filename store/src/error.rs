@@ -186,7 +186,7 @@ pub enum StoreError {
     TooMany {
         /// The depth at which the search started.
         depth: u32,
-        /// The nearest kept depth before it.
+        /// The nearest earlier depth with tables.
         kept: u32,
         /// Number of wells tried.
         tried: u64,

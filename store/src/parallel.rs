@@ -14,7 +14,7 @@ pub fn in_parallel<T: Send>(
     work: impl Fn(usize) -> Result<T, StoreError> + Sync,
 ) -> Result<Vec<T>, StoreError> {
     let next = AtomicUsize::new(0);
-    // The span makes all threads log as part of the caller's work.
+    // All threads log within the caller's span.
     let span = tracing::Span::current();
     let worker = || {
         let _inside = span.enter();

@@ -21,7 +21,7 @@ pub trait Lookup {
     /// Returns the records of the committed depths, in ascending order and without gaps.
     fn depths(&self) -> &[DepthRecord];
 
-    /// Looks up wells in a depth. Returns one result per well, in the order of `wells`: the node,
+    /// Looks up wells at a depth. Returns one result per well, in the order of `wells`: the node,
     /// or `None` if the depth does not contain the well.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ pub trait Lookup {
     /// [`StoreError::DamagedDepth`] or another error if the tables cannot be read.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
 
-    /// Looks up a single well in a depth.
+    /// Looks up a single well at a depth.
     ///
     /// # Errors
     /// Returns the same errors as [`Lookup::multi_get`].

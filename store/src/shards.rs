@@ -186,7 +186,7 @@ impl ShardTables {
         Ok(nodes)
     }
 
-    /// Looks up wells in a depth. Returns one result per well, in the order of `wells`: the node,
+    /// Looks up wells at a depth. Returns one result per well, in the order of `wells`: the node,
     /// or `None` if the tables of the depth do not contain the well.
     ///
     /// # Errors

@@ -126,7 +126,7 @@ pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<No
     node_of_value(well, value)
 }
 
-/// Decodes the values that a lookup of `wells` in a depth returned.
+/// Decodes the values that a lookup of `wells` at a depth returned.
 pub(crate) fn nodes_of_values(
     depth: u32,
     wells: &[NodeWell],
