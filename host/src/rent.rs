@@ -25,7 +25,7 @@ pub struct GivenMachine {
 }
 
 impl GivenMachine {
-    /// Detects the machine, and replaces its properties by the given ones. Sets its price if the price is known.
+    /// Detects the machine, replaces the detected properties with the given ones, and sets the price if it is known.
     pub async fn complete(&self) -> RentedMachine {
         let (metadata, found) = match Metadata::find().await {
             Some((metadata, machine)) => (Some(metadata), machine),
@@ -48,7 +48,7 @@ impl GivenMachine {
         RentedMachine { machine, metadata }
     }
 
-    /// Replaces the detected type and market by the given ones, and sets the price if it is known.
+    /// Replaces the detected type and market with the given ones, and sets the price if it is known.
     fn priced(&self, mut machine: Machine) -> Machine {
         if let Some(kind) = &self.kind {
             machine.kind.clone_from(kind);

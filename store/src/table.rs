@@ -345,7 +345,7 @@ impl<'a> TableWriter<'a> {
         Ok(TableWriter { writer, path })
     }
 
-    /// Merges sorted sequences of nodes, writes the result to the table, and returns its digest.
+    /// Merges sorted sequences of nodes, writes the nodes to the table, and returns their digest.
     pub(crate) fn add(
         &mut self,
         geometry: Geometry,
