@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A future that is polled only while its host admits it.
+/// A future that is polled only if its host admits the task.
 pub(crate) struct Guarded<F> {
     host: Arc<dyn Host>,
     task: u64,

@@ -243,8 +243,8 @@ impl BackStep {
         })
     }
 
-    /// Finds the ancestor, and appends the wells between the node and the ancestor, and the ancestor,
-    /// to `wells`. After a lookup error, the caller can call this method again to continue.
+    /// Finds the ancestor, and appends the path from the node's parent to the ancestor to `wells`.
+    /// After a lookup error, the caller can call this method again to continue.
     fn run(
         &mut self,
         store: &impl Lookup,

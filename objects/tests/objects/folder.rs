@@ -20,7 +20,7 @@ async fn open(dir: &Path) -> Objects {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn folder_conforms() {
+async fn folder_passes_the_store_suite() {
     let dir = tempfile::tempdir().unwrap();
     let objects = open(&dir.path().join("made/when/opened")).await;
     conforms(&objects, 1500, CONDITIONAL).await;

@@ -91,7 +91,7 @@ impl Pair {
 }
 
 #[tokio::test]
-async fn memory_conforms() {
+async fn memory_passes_the_store_suite() {
     let memory = Memory::new();
     let objects = Objects::in_memory(&memory, &options(1)).unwrap();
     conforms(&objects, 1500, CONDITIONAL).await;
@@ -194,7 +194,7 @@ async fn conditional_write_succeeds_if_its_response_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_write_is_applied_after_its_client_gave_up() {
+async fn late_write_is_applied_after_its_client_has_given_up() {
     let pair = Pair::new();
     pair.before((0..3).map(|_| Before::Late(Duration::from_secs(10))));
     let begin = Instant::now();
@@ -357,7 +357,7 @@ async fn conforms_with_faults(seed: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_conforms_with_transient_faults_deterministically() {
+async fn memory_with_random_faults_passes_the_store_suite_deterministically() {
     let first = conforms_with_faults(3).await;
     assert_eq!(conforms_with_faults(3).await, first);
     assert_ne!(conforms_with_faults(4).await, first);

@@ -16,7 +16,7 @@ fn in_parts(server: &Server) -> Options {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn moto_conforms() {
+async fn moto_passes_the_store_suite() {
     let Some(server) = Server::moto() else { return };
     let options = in_parts(&server);
     let probe = Probe {
@@ -52,7 +52,7 @@ async fn deletions_are_not_billed() {
 
 /// Garage accepts conditions but ignores them. If this test fails, a newer version may honor them.
 #[tokio::test(flavor = "multi_thread")]
-async fn garage_conforms_except_for_conditions() {
+async fn garage_passes_the_store_suite_except_for_conditions() {
     let Some(server) = Server::garage() else {
         return;
     };
