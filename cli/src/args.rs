@@ -86,7 +86,7 @@ pub(crate) struct SpanArgs {
 }
 
 impl SpanArgs {
-    /// Starts the logs of this process.
+    /// Starts the log of this process.
     pub(crate) fn start_logs(
         &self,
         format: LogFormat,
@@ -106,7 +106,7 @@ impl SpanArgs {
     }
 }
 
-/// Returns a parser for the names of the values in `all`. The parser ignores case.
+/// Returns a parser for the names of the values in `all`. It ignores case only in arguments with `ignore_case`.
 fn named_parser<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
@@ -129,14 +129,14 @@ fn encoding_parser() -> impl TypedValueParser<Value = Encoding> {
 /// The value of `--evaluator`.
 #[derive(Clone, Debug)]
 pub(crate) enum EvaluatorArg {
-    /// The name of an evaluator.
     Named(EvaluatorKind),
-    /// The path of a network's file.
+    /// The path of a network file.
     File(PathBuf),
 }
 
 impl EvaluatorArg {
-    /// Parses the name of an evaluator, or a path. A path contains a `/` or a `.`, so that a mistyped name is an error.
+    /// Parses an evaluator name or a path. A path must contain a path separator or a dot, so a mistyped name is an
+    /// error.
     pub(crate) fn parse(text: &str) -> Result<EvaluatorArg, String> {
         let mut kinds = EvaluatorKind::ALL.into_iter();
         if let Some(kind) = kinds.find(|kind| kind.name().eq_ignore_ascii_case(text)) {
@@ -151,11 +151,11 @@ impl EvaluatorArg {
         }
         let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
         Err(format!(
-            "give {names}, network, taught, or the path of a network's file, such as ./{text}"
+            "give {names}, network, taught, or the path of a network file, such as ./{text}"
         ))
     }
 
-    /// Returns the evaluator. Reads the network if this is a path.
+    /// Returns the evaluator. For a path, reads and registers the network first.
     pub(crate) fn load(&self) -> anyhow::Result<EvaluatorKind> {
         let path = match self {
             EvaluatorArg::Named(kind) => return Ok(*kind),
@@ -165,13 +165,13 @@ impl EvaluatorArg {
             || -> anyhow::Result<Network> { Ok(Network::decode(&read_network_file(path)?)?) };
         let network = read().with_context(|| format!("network {}", path.display()))?;
         let digest = network.digest();
-        // The network remains registered until the process ends.
+        // The registry contains the network only while a reference to it exists.
         std::mem::forget(Network::register(network));
         Ok(EvaluatorKind::Network(digest))
     }
 }
 
-/// Reads a network's file. Of a longer file, reads one byte more than a network can have, so that decoding fails.
+/// Reads a network file. Stops one byte after the maximum size of a network, so decoding refuses a longer file.
 fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;

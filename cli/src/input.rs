@@ -1,5 +1,5 @@
-//! Command input: replays from arguments, files and standard input, and lines from standard input. A replay from a file
-//! or standard input has a maximum size, and so has each line. An error names the source of the replay or the number of
+//! Command input: replays from arguments, files and standard input, and lines from standard input. Replays that are not
+//! arguments have a maximum size, and lines have a maximum length. Errors name the source of the replay or the number of
 //! the line.
 
 use crate::args::ReplayInput;
@@ -107,7 +107,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Opens the file of a replay.
+/// Opens a replay file.
 fn open(path: &Path) -> anyhow::Result<File> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
@@ -195,7 +195,7 @@ struct BadLine<'a> {
     error: &'a str,
 }
 
-/// How [`answer_lines`] reads lines and reports errors.
+/// Settings of [`answer_lines`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineFormat {
     /// What a line contains, such as `well`.
@@ -245,7 +245,7 @@ pub(crate) fn answer_lines(
     Ok(())
 }
 
-/// Prints the answer to each JSON object of standard input, which contains one object per line.
+/// Prints the answer to each JSON object on standard input, which must contain one object per line.
 pub(crate) fn answer_objects(
     mut answer: impl FnMut(&str) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {

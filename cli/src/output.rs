@@ -24,8 +24,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Reports an error and returns the exit code. A closed pipe, as with `| head`, counts as success: the reader has
-    /// all that it needs.
+    /// Reports an error and returns the exit code. A closed pipe, such as that of `| head`, is a success, because the
+    /// reader needs no more output.
     pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         if is_closed_pipe(error) {
             return ExitCode::SUCCESS;

@@ -15,8 +15,8 @@ pub(crate) struct SpecArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator of wells: knewjade, plain, plain-holes, patterns, network, taught, or the file of a network that `train` made
-    /// [default: from the weights file; or else knewjade if weights are given; or else patterns]
+    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, or the path of a network
+    /// file made by `train` [default: from the weights file; or else knewjade if weights are given; or else patterns]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces [default: the weights
@@ -41,7 +41,7 @@ pub(crate) struct SpecArgs {
     /// Start from this well in hex [default: the empty well]
     #[arg(long, value_name = "HEX", conflicts_with = "start_replay")]
     start_well: Option<String>,
-    /// Start from a position in the replay in this file: the well before piece --from-piece
+    /// Start from a position of the replay in this file: the well before piece --from-piece
     #[arg(long, value_name = "FILE", requires = "from_piece")]
     start_replay: Option<PathBuf>,
     /// First piece of --start-replay that the search replaces, counted from 1

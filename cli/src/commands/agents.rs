@@ -1,4 +1,4 @@
-//! `hatebeam agents`: the game of dropped pieces.
+//! `hatebeam agents`: play dropped pieces with agents.
 
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
@@ -27,7 +27,7 @@ enum AgentsCommand {
     /// Play games with an agent
     #[command(after_help = text::PLAY_HELP)]
     Play {
-        /// Agent that plays [default: heuristic, or the agents of --weights]
+        /// Agent that plays [default: none if --weights is given, or else heuristic]
         #[arg(long, value_name = "NAME", value_parser = agent_names())]
         agent: Option<String>,
         #[command(flatten)]
@@ -47,10 +47,10 @@ enum AgentsCommand {
     Train {
         #[command(flatten)]
         tuning: TuningArgs,
-        /// Agent whose weights are tuned
+        /// Agent whose weights to tune
         #[arg(long, value_name = "NAME", default_value = "bcts", value_parser = agent_names())]
         agent: String,
-        /// File with the weights to start with [default: the published weights]
+        /// Weights file to start from; its agent replaces --agent [default: the published weights]
         #[arg(long, value_name = "FILE")]
         start: Option<PathBuf>,
         #[command(flatten)]
@@ -59,7 +59,7 @@ enum AgentsCommand {
     /// List the distinct actions of positions, with features and values
     #[command(after_help = text::PLACEMENTS_HELP)]
     Placements {
-        /// Read and print JSON objects, which is the only format
+        /// Read and print JSON objects; this is the only format
         #[arg(long)]
         json: bool,
     },
@@ -67,7 +67,7 @@ enum AgentsCommand {
 
 #[derive(Debug, clap::Args)]
 struct GamesArgs {
-    /// File with weights, as `train` writes it: its agent plays with them, after the other agents; can be repeated
+    /// Weights file written by `train`: its agent plays with these weights, after the other agents; can be repeated
     #[arg(long, value_name = "FILE")]
     weights: Vec<PathBuf>,
     #[command(flatten)]
@@ -109,7 +109,7 @@ impl GamesArgs {
     }
 }
 
-/// Reads an agent and its weights.
+/// Reads a weights file, and returns its agent and the weights.
 fn read_weights(path: &Path) -> anyhow::Result<(&'static Registered, Vec<f64>)> {
     let file = WeightsFile::read(path)?;
     let agent = find_agent(&file.player).with_context(|| path.display().to_string())?;

@@ -19,14 +19,14 @@ pub(super) struct SeriesArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Write the result of every game to this file
+    /// Write the result of every game to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
 
 impl SeriesArgs {
-    /// Plays a series of games and shows its progress. `play` gets the number of threads and a function to call after
-    /// each game.
+    /// Plays a series of games and shows its progress. `play` receives the number of threads, and a function that it must
+    /// call after each game.
     pub(super) fn play<R: Into<GameRecord>>(
         &self,
         name: &str,

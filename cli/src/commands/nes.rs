@@ -1,4 +1,4 @@
-//! `hatebeam nes`: Nintendo Tetris without gravity.
+//! `hatebeam nes`: play Nintendo Tetris without gravity.
 
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
@@ -28,7 +28,7 @@ enum NesCommand {
     /// Play games with a search
     #[command(after_help = text::PLAY_HELP)]
     Play {
-        /// Search that plays [default: bfs, or the searches of --weights]
+        /// Search that plays [default: none if --weights is given, or else bfs]
         #[arg(long, value_name = "NAME", value_parser = search_names())]
         search: Option<String>,
         #[command(flatten)]
@@ -48,10 +48,10 @@ enum NesCommand {
     Train {
         #[command(flatten)]
         tuning: TuningArgs,
-        /// Search whose weights are tuned
+        /// Search whose weights to tune
         #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names())]
         search: String,
-        /// File with the weights to start with [default: the published weights]
+        /// Weights file to start from; its search replaces --search [default: the published weights]
         #[arg(long, value_name = "FILE")]
         start: Option<PathBuf>,
         #[command(flatten)]
@@ -60,7 +60,7 @@ enum NesCommand {
     /// List the reachable placements of positions, with features and values on request
     #[command(after_help = text::PLACEMENTS_HELP)]
     Placements {
-        /// Read and print JSON objects, which is the only format
+        /// Read and print JSON objects; this is the only format
         #[arg(long)]
         json: bool,
     },
@@ -71,7 +71,7 @@ enum NesCommand {
 
 #[derive(Debug, clap::Args)]
 struct GamesArgs {
-    /// File with weights, as `train` writes it: its search plays with them, after the other searches; can be repeated
+    /// Weights file written by `train`: its search plays with these weights, after the other searches; can be repeated
     #[arg(long, value_name = "FILE")]
     weights: Vec<PathBuf>,
     #[command(flatten)]
@@ -106,7 +106,7 @@ impl GamesArgs {
     }
 }
 
-/// Reads a search and its weights.
+/// Reads a weights file, and returns its search and the weights.
 fn read_weights(path: &Path) -> anyhow::Result<(&'static RegisteredSearch, Weights)> {
     let file = WeightsFile::read(path)?;
     let search = find_search(&file.player).with_context(|| path.display().to_string())?;

@@ -6,7 +6,7 @@ use hatebeam_doctor::Examination;
 use hatebeam_runs::Run;
 use hatebeam_telemetry::Observers;
 
-/// The cluster commands: none in this build.
+/// No commands: this build lacks the cluster.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ClusterCommand {}
 

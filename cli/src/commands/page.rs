@@ -5,11 +5,11 @@ use anyhow::Context;
 use std::path::PathBuf;
 
 const HELP: &str = "\
-HATETRIS with the enemy's reasons, scores of placements, replays and a beam search; perfect clears with their chances;
-matches of agents in Nintendo Tetris and with dropped pieces. Everything runs in the browser. The coordinator's dashboard
-serves the same pages under /play/.
+One page plays HATETRIS: it explains the enemy's choices, scores placements, plays replays and runs a beam search. Others
+compute the chances of perfect clears, and show matches of agents in Nintendo Tetris and with dropped pieces. All code
+runs in the browser. The coordinator's dashboard serves the same pages under /play/.
 
-Any web server can serve the folder. Browsers do not run the pages from files.
+Any web server can serve the folder. The pages do not work if a browser opens them as local files.
 
 Examples:
   hatebeam page --out games && python3 -m http.server --directory games";
@@ -17,7 +17,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct PageArgs {
-    /// Folder for the files, which replace files of the same names. Prints the path of the first page
+    /// Folder for the files; existing files with the same names are overwritten
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }

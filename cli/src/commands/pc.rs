@@ -32,15 +32,15 @@ enum PcCommand {
     /// List the reachable placements of positions
     #[command(after_help = text::PLACEMENTS_HELP)]
     Placements {
-        /// Read and print JSON objects, which is the only format
+        /// Read and print JSON objects; this is the only format
         #[arg(long)]
         json: bool,
     },
     /// Compute the chances of a perfect clear after each first move
     Chance(ChanceArgs),
-    /// Find a perfect clear of a queue
+    /// Find a perfect clear with the pieces of a queue
     Solve(SolveArgs),
-    /// Find different perfect clears of a queue
+    /// Find different perfect clears with the pieces of a queue
     Path(PathArgs),
     /// Build the table that makes `pc chance` faster
     Table(TableArgs),
@@ -54,10 +54,10 @@ struct SolveArgs {
     queue: String,
     #[command(flatten)]
     field: FieldOptions,
-    /// Place the pieces in their order
+    /// Do not use the hold slot: place the pieces in the given order
     #[arg(long)]
     no_hold: bool,
-    /// The first piece is in the hold slot
+    /// Start with the first piece in the hold slot
     #[arg(long, conflicts_with = "no_hold")]
     held: bool,
     /// Print JSON
@@ -70,7 +70,7 @@ struct SolveArgs {
 struct PathArgs {
     #[command(flatten)]
     solve: SolveArgs,
-    /// Maximum number of perfect clears
+    /// Maximum number of perfect clears to print
     #[arg(long, value_name = "N", default_value = "10")]
     limit: NonZeroUsize,
 }
@@ -78,15 +78,16 @@ struct PathArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = text::CHANCE_HELP)]
 struct ChanceArgs {
-    /// Pieces that the player sees: the held or current piece, and those after it [default: read JSON objects]
+    /// Pieces that the player sees: the held or current piece, then the next pieces [default: read JSON objects from
+    /// standard input]
     #[arg(long, value_name = "PIECES")]
     seen: Option<String>,
-    /// Pieces left in the bag after the seen ones [default: the first seen piece is the first one of a bag]
+    /// Pieces left in the bag after those of --seen [default: computed; the first piece of --seen then starts a bag]
     #[arg(long, value_name = "PIECES", requires = "seen")]
     left: Option<String>,
     #[command(flatten)]
     field: FieldOptions,
-    /// Table of `hatebeam pc table`, which makes the computation faster
+    /// Table made by `hatebeam pc table`, which makes the computation faster
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Find only the best move, which takes less time
@@ -179,7 +180,7 @@ impl ChanceArgs {
         let position = PcPosition {
             field,
             seen,
-            bag: bag.context("impossible pieces: name those left in the bag with --left")?,
+            bag: bag.context("impossible pieces: name the pieces left in the bag with --left")?,
             pieces_in_all: field.pieces_left() + 1,
         };
         let mode = self.field.drop_mode();

@@ -1,4 +1,4 @@
-//! `hatebeam perft`: count the wells after each number of pieces. An interrupted count cannot be resumed.
+//! `hatebeam perft`: count the wells after each number of pieces.
 
 use crate::args::VariantArgs;
 use crate::output;

@@ -19,7 +19,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
-/// Number of depths assumed for a run without --max-depth.
+/// Assumed number of depths of a run without --max-depth, for the estimate of its disk space.
 const DEPTHS: u32 = 300;
 
 const RUN_HELP: &str = include_str!("../../help/run.txt").trim_ascii_end();
@@ -53,7 +53,7 @@ pub(crate) struct ResumeArgs {
 struct SearchArgs {
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Stop at this depth, which also counts the pieces before the start; the run can be resumed with a higher
+    /// Stop at this depth, which includes the pieces placed before the start; the run can be resumed with a higher
     /// limit [default: no limit]
     #[arg(long, value_name = "PIECES")]
     max_depth: Option<u32>,
@@ -140,7 +140,7 @@ fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
 }
 
 impl SearchArgs {
-    /// Checks the arguments and starts the logs. Without --log-format, only warnings and errors are logged.
+    /// Checks the arguments and starts the log. The default level is `INFO` with --log-format, and `WARN` without it.
     fn start(&self) -> anyhow::Result<Logs> {
         self.observe.check()?;
         let level = self
@@ -150,7 +150,6 @@ impl SearchArgs {
         self.spans.start_logs(format, level, "run")
     }
 
-    /// Returns whether to print notes.
     fn has_notes(&self) -> bool {
         !self.json && !self.is_quiet()
     }
@@ -339,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parse_name_refuses_names_that_leave_the_folder() {
+    fn parse_name_accepts_only_plain_folder_names() {
         assert!(parse_name("my-run_2.1").is_ok());
         for text in ["", ".", "..", "a/b", "/a", ".a", "a b", "ä"] {
             assert!(parse_name(text).is_err(), "{text}");

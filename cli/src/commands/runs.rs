@@ -273,7 +273,7 @@ impl RmArgs {
     }
 }
 
-/// Asks the user whether to remove a run.
+/// Asks the user whether to remove a run. Returns an error if standard input is not a terminal.
 fn confirm(what: &str, bytes_stored: u64) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         let text = "standard input is not a terminal: pass --yes to remove the run without asking";

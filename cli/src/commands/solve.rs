@@ -148,7 +148,6 @@ impl SolutionJson {
     }
 }
 
-/// Describes the progress of the current level.
 fn progress_text(progress: &Progress) -> String {
     let level = progress.level.load(Ordering::Relaxed);
     let done = progress.expanded.load(Ordering::Relaxed);

@@ -17,10 +17,11 @@ use std::time::Instant;
 #[derive(Debug, clap::Args)]
 #[command(after_help = TRAIN_HELP)]
 pub(crate) struct TrainArgs {
-    /// Folder of the training, which is resumed if it exists
+    /// Folder of the training; if the folder contains a training, it is resumed
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Recipe in TOML, or a network whose recipe is used [default: the recipe of the folder, or else of the program]
+    /// Recipe as a TOML file, or a network file, which contains its recipe [default: the recipe of the training in the
+    /// folder, or else the built-in recipe]
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
     /// Stop after this many generations in total [default: continue until interrupted]
@@ -77,18 +78,18 @@ impl TrainArgs {
         Ok(())
     }
 
-    /// Resumes the training in the folder, or starts one.
+    /// Resumes the training in the folder, or starts a new training.
     fn trainer(&self, folder: &TrainingFolder) -> anyhow::Result<Trainer> {
         let wanted = self.recipe()?;
         if let Some(trainer) = folder.load()? {
             ensure!(
                 wanted.is_none_or(|recipe| recipe == *trainer.recipe()),
                 Failure::Usage(format!(
-                    "{} was trained by another recipe: train in another folder, or without --recipe",
+                    "{} contains a training with another recipe: name another folder, or omit --recipe",
                     self.folder.display()
                 ))
             );
-            // A crash may have come between the checkpoint and the network.
+            // A crash between the two writes may have left an older network beside the checkpoint.
             folder.save(&trainer)?;
             return Ok(trainer);
         }

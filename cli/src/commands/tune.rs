@@ -1,4 +1,4 @@
-//! `hatebeam tune`, and the options and the output that all commands share that tune weights.
+//! `hatebeam tune`, and the options and output that all tuning commands share.
 
 use crate::args::{ThreadsArgs, quiescence_parser};
 use crate::output::{self, Failure};
@@ -22,7 +22,7 @@ use std::time::Instant;
 pub(crate) struct TuneArgs {
     #[command(flatten)]
     tuning: TuningArgs,
-    /// Widths of the beams that are searched for each value
+    /// Widths of the beams to search for each evaluation
     #[arg(
         long,
         value_name = "N,...",
@@ -34,7 +34,7 @@ pub(crate) struct TuneArgs {
     /// Weight to tune, and its range, such as `holes` or `holes=-10..40`; can be repeated [default: all weights]
     #[arg(long = "weight", value_name = "NAME[=A..B]")]
     tuned: Vec<TunedWeight>,
-    /// File with the weights to start with [default: the published weights]
+    /// Weights file to start from [default: the published weights]
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Quiescence search of the evaluator
@@ -62,20 +62,20 @@ impl TuneArgs {
     }
 }
 
-/// Folder and method of a tuning.
+/// Options that all tuning commands share.
 #[derive(Debug, clap::Args)]
 pub(super) struct TuningArgs {
-    /// Folder of the tuning, which is resumed if it exists
+    /// Folder of the tuning; if the folder contains a tuning, it is resumed
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Method of optimization
+    /// Optimization method
     #[arg(long, value_name = "NAME", default_value = "cma-es", value_parser = methods())]
     method: Method,
     /// Number of evaluations, rounded up to whole generations
     #[arg(long, value_name = "N", default_value_t = 400)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     evaluations: u32,
-    /// Number of points of a generation; `simplers` has no generations
+    /// Number of points per generation; `simplers` has no generations
     #[arg(long, value_name = "N", default_value_t = 12)]
     #[arg(value_parser = clap::value_parser!(u16).range(4..=4096))]
     population: u16,
@@ -90,7 +90,7 @@ pub(super) struct TuningArgs {
 }
 
 impl TuningArgs {
-    /// Runs the tuning and prints every improvement. `unit` is what the values count.
+    /// Runs the tuning. Prints each improvement, or each new evaluation with --json. `unit` is the unit of the values.
     pub(super) fn run(&self, objective: &dyn Objective, unit: &str) -> anyhow::Result<()> {
         let settings = Settings {
             method: self.method,
@@ -117,7 +117,7 @@ impl TuningArgs {
         let names: Vec<&str> = names.collect();
         let on_value = |evaluation: &Evaluation| {
             done.fetch_max(evaluation.number, Ordering::Relaxed);
-            // An error of the output does not stop the search, whose results are in files.
+            // A write error on standard output does not stop the search, because its results are also in files.
             let _ = if self.json && evaluation.is_new {
                 output::print_json(&evaluation.json(&names))
             } else if !self.json && evaluation.is_best() {
@@ -149,6 +149,6 @@ fn methods() -> impl TypedValueParser<Value = Method> {
     let names = clap::builder::PossibleValuesParser::new(values);
     names.map(|name| {
         name.parse()
-            .expect("the parser accepts only names of methods")
+            .expect("method name is known: the parser accepts only names of methods")
     })
 }

@@ -62,7 +62,7 @@ impl WellArgs {
     }
 }
 
-/// The output settings, and buffers that are reused from well to well.
+/// The output settings, and buffers that are reused for each well.
 struct Describer {
     emulator: Emulator,
     backward: Backward,

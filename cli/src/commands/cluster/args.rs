@@ -15,8 +15,8 @@ pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
 /// The object store.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreArgs {
-    /// Object store for the runs: a folder that all machines share, or s3://BUCKET/PREFIX. S3 credentials come from the
-    /// same sources as for the AWS tools: environment variables, profiles or the machine's role
+    /// Object store for the runs: a folder that all machines share, or s3://BUCKET/PREFIX. S3 credentials are found like
+    /// those of the AWS tools: in environment variables, in profiles, or through the machine's role
     #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
     store: String,
     #[command(flatten)]
@@ -37,7 +37,7 @@ impl StoreArgs {
 /// Options for access to S3.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct S3Args {
-    /// URL of an S3 server other than AWS, as http://host:port
+    /// URL of an S3 server other than AWS, in the form http://host:port
     #[arg(long, value_name = "URL", env = "HATEBEAM_S3_ENDPOINT")]
     s3_endpoint: Option<String>,
     /// AWS region [default: from the environment, the profile or the machine]
@@ -52,8 +52,8 @@ pub(super) struct S3Args {
     /// Storage class for tables, such as STANDARD_IA [default: the bucket's setting]
     #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
     s3_storage_class: Option<String>,
-    /// Time after which a request without an answer is repeated, at most six times. A worker uploads 64 MiB at once, so a
-    /// slow connection requires more time
+    /// Seconds to wait for the answer to a request before the request is retried. A request is sent at most six times. A
+    /// worker uploads 64 MiB at once, so a slow connection requires more time
     #[arg(long, value_name = "SECONDS", env = "HATEBEAM_S3_TIMEOUT", default_value = "60",
         value_parser = clap::value_parser!(u64).range(1..=3600))]
     s3_timeout: u64,
@@ -95,7 +95,7 @@ impl TlsArgs {
         self.tls.as_deref()
     }
 
-    /// Exports the time at which the certificate of this member expires.
+    /// Sets the metric for the time at which this member's certificate expires.
     pub(super) fn watch_expiry(&self, registry: &Registry, name: &str) -> anyhow::Result<()> {
         let metrics = CertificateMetrics::register(registry);
         if let Some(tls) = self.member(name) {
@@ -110,7 +110,7 @@ impl TlsArgs {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
     }
 
-    /// Returns the client certificate files. If there are none, returns those of the coordinator.
+    /// Returns the client's certificate files, or the coordinator's if only those exist.
     fn client(&self) -> Option<Tls> {
         let members = ["client", "coordinator"].map(|name| self.member(name));
         let mut existing = members
@@ -129,13 +129,13 @@ impl TlsArgs {
         })
     }
 
-    /// Returns the tokens of a server: that of a client, and the one with which callers may only look.
+    /// Returns the tokens that a server accepts: one for full access, and one for read-only access.
     pub(super) fn tokens(&self) -> anyhow::Result<Tokens> {
         let file = self.tls.as_ref().map(|dir| dir.join("view-token"));
         let file = file.filter(|file| file.exists());
         let view = file.map(|file| Token::from_file(&file)).transpose()?;
         let full = self.token()?;
-        // Alone, it would lock out everyone who may change something.
+        // A server with only a view token would refuse every change.
         let view = view.filter(|_| full.is_some());
         Ok(Tokens { full, view })
     }
@@ -168,7 +168,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("cannot start threads")?
+        .context("cannot start the threads of the tokio runtime")?
         .block_on(work)
 }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_timeout_has_the_default_of_the_store_and_can_be_set() {
+    fn s3_timeout_can_be_set_and_has_the_store_default() {
         let timeout = |args: &[&str]| {
             let args = ["x"].iter().chain(args);
             Command::try_parse_from(args).map(|command| command.s3.options().timeout)

@@ -20,7 +20,7 @@ pub(crate) struct CertsArgs {
     #[arg(long, value_name = "N", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
     days: u32,
-    /// Also make a certificate for the worker with this name only; can be repeated
+    /// Also make a certificate that only the worker with this name can use; can be repeated
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
     /// Make new certificates with the existing CA
@@ -89,7 +89,10 @@ impl CertsArgs {
             let _ = writeln!(text, "{kind:<8}  {}", file.path.display());
         }
         let days = count(u64::from(self.days), "day");
-        let _ = writeln!(text, "\nThe certificates are valid for {days}. Copy to");
+        let _ = writeln!(
+            text,
+            "\nThe certificates are valid for {days}. Copy these files to the machines:"
+        );
         let machines = made.members.iter().map(|member| machines_of(member));
         let width = machines.map(|machines| machines.len()).max().unwrap_or(0);
         for member in &made.members {
@@ -101,18 +104,18 @@ impl CertsArgs {
             );
         }
         text.push_str(
-            "Keep ca-key.pem to yourself: anyone who has it can make certificates. No machine of the\n\
-             cluster needs it.\n",
+            "Keep ca-key.pem secret: anyone who has it can make certificates. No machine of the cluster\n\
+             needs it.\n",
         );
         text
     }
 }
 
-/// Returns the tokens that a member needs.
+/// Returns the names of the token files that a member needs.
 fn tokens_of(member: &str) -> &'static str {
     match member {
         "coordinator" => " token view-token",
-        CLIENT => " token, or view-token to look only",
+        CLIENT => " token, or view-token for read-only access",
         _ => "",
     }
 }

@@ -9,7 +9,7 @@ use hatebeam_proto::v1;
 /// The coordinator to call.
 #[derive(Debug, clap::Args)]
 pub(super) struct ClientArgs {
-    /// Address of the coordinator, as http://host:port, or https:// with certificates
+    /// Address of the coordinator, in the form http://host:port, or https://host:port if it uses certificates
     #[arg(
         long,
         value_name = "URI",

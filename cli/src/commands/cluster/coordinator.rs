@@ -35,12 +35,12 @@ pub(crate) struct CoordinatorArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     min_workers: u32,
-    /// URI at which workers reach this coordinator, as https://host:port. Workers look it up in the store if their own
-    /// --coordinator does not answer [default: none]
+    /// URI at which workers reach this coordinator, in the form https://host:port. A worker whose --coordinator does not
+    /// answer finds this URI in the store [default: none]
     #[arg(long, value_name = "URI")]
     advertise: Option<String>,
-    /// File with the time at which the machines are stopped, such as 2026-11-22T06:00:00Z. `status` and the dashboard warn
-    /// an hour before. The file is read every 30 seconds
+    /// File with the time at which the machines will be stopped, such as 2026-11-22T06:00:00Z. `status` shows the
+    /// remaining time, and the dashboard warns during the last hour. The file is read every 30 seconds
     #[arg(long, value_name = "FILE")]
     deadline_file: Option<PathBuf>,
     /// Exit with code 0 after this many minutes without an open run, to release rented machines [default: never]
@@ -105,7 +105,7 @@ impl CoordinatorArgs {
                 dashboard: dashboard.map(|opened| opened.dashboard),
             };
             let ready = |address: SocketAddr| {
-                // Scripts wait for these lines. Write errors are ignored, because standard output may be closed.
+                // Write errors are ignored, because standard output may be closed.
                 let _ = output::print(format_args!("listening on {address}\n"));
                 if let Some(url) = &url {
                     let _ = output::print(format_args!("dashboard at {url}\n"));

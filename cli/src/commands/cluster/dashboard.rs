@@ -14,7 +14,7 @@ const DEFAULT: &str = "127.0.0.1:7880";
 /// Address of the dashboard.
 #[derive(Debug, clap::Args)]
 pub(super) struct DashboardArgs {
-    /// Address at which to serve the dashboard to browsers, or none. The dashboard uses HTTPS if --tls is given, and
+    /// Address at which to serve the dashboard, or none to disable it. The dashboard uses HTTPS if --tls is given, and
     /// requires a login if there is a token. Addresses other than loopback require --tls and a token, or
     /// --insecure-bind. If the default address is in use, the coordinator runs without a dashboard
     /// [default: 127.0.0.1:7880]
@@ -49,7 +49,7 @@ pub(super) struct OpenDashboard {
 
 impl DashboardArgs {
     /// Binds the dashboard's address. Returns `None` if the dashboard is disabled, or if no address is given and the
-    /// default one is in use. Must be called within a tokio runtime.
+    /// default address is in use.
     pub(super) async fn open(
         &self,
         tls: &TlsArgs,

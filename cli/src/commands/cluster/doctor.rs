@@ -11,7 +11,7 @@ pub(crate) struct CheckedClusterArgs {
     store: Option<String>,
     #[command(flatten)]
     s3: S3Args,
-    /// Address of the coordinator to check, as http://host:port, or https:// with certificates
+    /// Address of the coordinator to check, in the form http://host:port, or https://host:port if it uses certificates
     #[arg(long, value_name = "URI", env = "HATEBEAM_COORDINATOR")]
     coordinator: Option<String>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub(crate) struct DrainArgs {
     /// Name of the worker, from the output of `hatebeam status`
     #[arg(value_name = "WORKER")]
     worker: String,
-    /// Give a drained worker shards again
+    /// Assign shards to a drained worker again
     #[arg(long)]
     undo: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The cluster commands, and the parts of them that other commands use.
+//! The cluster commands, and the cluster arguments that other commands share.
 
 mod args;
 mod cancel;
@@ -27,14 +27,13 @@ pub(crate) use stored::FromStoreArgs;
 
 use clap::Subcommand;
 
-/// The cluster commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Run a small search in a cluster on this machine: a coordinator and two workers
     Demo(demo::DemoArgs),
     /// Estimate the time and cost of a search on many machines
     Plan(plan::PlanArgs),
-    /// Create the certificates and the token of a cluster
+    /// Create the certificates and tokens of a cluster
     Certs(certs::CertsArgs),
     /// Run the coordinator of a cluster
     Coordinator(coordinator::CoordinatorArgs),
@@ -52,7 +51,7 @@ pub(crate) enum ClusterCommand {
     Limit(limit::LimitArgs),
     /// Stop a coordinator's run and keep its committed depths
     Cancel(cancel::CancelArgs),
-    /// Keep a worker out of the search, or take it in again
+    /// Stop assigning shards to a worker, or start again
     Drain(drain::DrainArgs),
     /// List and download replays from the object store
     Replays(replays::ReplaysArgs),

@@ -51,7 +51,6 @@ impl HookArgs {
         })
     }
 
-    /// Returns the number of depths between two progress events.
     pub(super) fn every(&self) -> u32 {
         self.event_every
     }
@@ -78,7 +77,7 @@ impl MetricsArgs {
         })
     }
 
-    /// Serves the metrics of a coordinator or a worker, if an address is given. Must be called within a tokio runtime.
+    /// Serves the metrics of a coordinator or a worker, if an address is given.
     pub(super) async fn serve(
         &self,
         registry: &Registry,

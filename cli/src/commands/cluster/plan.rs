@@ -29,14 +29,13 @@ pub(crate) struct PlanArgs {
     /// AWS instance type of the machines, or local for this machine
     #[arg(long, value_name = "NAME", default_value = "c5d.18xlarge")]
     instance: String,
-    /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64, in which each number is twice the
-    /// previous one
+    /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64, which stands for 1,2,4,8,16,32,64
     #[arg(long, value_name = "N", default_value = "1")]
     count: MachineCounts,
     /// Number of shards per depth, 1 to 4096 [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
-    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, or the file of a network
+    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, or the path of a network file
     #[arg(long, value_name = "NAME|FILE", default_value = "patterns", value_parser = EvaluatorArg::parse)]
     evaluator: EvaluatorArg,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
@@ -76,7 +75,7 @@ pub(crate) struct PlanArgs {
     /// Time to write a small object to the object store, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 60.0, value_parser = number_in(POSITIVE, "a number"))]
     put_ms: f64,
-    /// Availability zones over which the machines are spread; traffic between zones costs money
+    /// Number of availability zones that contain the machines; traffic between zones costs money
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=6))]
     zones: u32,

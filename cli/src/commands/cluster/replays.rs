@@ -210,8 +210,8 @@ impl ListArgs {
     }
 }
 
-/// Returns the files for a finished run's best game. This function checks the replay and makes all files from it. It does
-/// not download the stored files, because old runs lack some of them.
+/// Checks the replay of a finished run's best game, and makes all files from it. The stored files are not downloaded,
+/// because old runs lack some of them.
 fn files_of(manifest: &Manifest) -> anyhow::Result<GameFiles> {
     let result = manifest.result.as_ref();
     let result = result.context("the run has no replay")?;
@@ -226,7 +226,7 @@ fn refused_replay(run: &str) -> String {
     format!("refused the replay of {run}")
 }
 
-/// Writes a game in one format to the file `out` or into the folder `out`, or prints it if `out` is `None`.
+/// Writes a game in one format to the file or folder `out`. Prints the game if `out` is `None`.
 fn write(files: &GameFiles, format: Format, out: Option<&Path>) -> anyhow::Result<()> {
     let file = files.file(format);
     let game = format!("{} lines, {} pieces", files.film.score, files.film.pieces);

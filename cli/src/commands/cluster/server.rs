@@ -11,16 +11,15 @@ use hatebeam_telemetry::{LogFormat, Logs};
 use std::net::SocketAddr;
 use tracing::level_filters::LevelFilter;
 
-/// Arguments of a coordinator or a worker.
 #[derive(Debug, clap::Args)]
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) store: StoreArgs,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
-    /// Allow listening on addresses other than loopback without certificates; anyone who can reach the address then has
-    /// full control. Also needed for --metrics on such an address, even with certificates, because metrics are always served
-    /// without TLS
+    /// Allow listening without certificates on addresses that other machines can reach; anyone who can reach the address
+    /// then has full control. --metrics on such an address always requires this flag, because metrics are served without
+    /// TLS
     #[arg(long)]
     pub(super) insecure_bind: bool,
     #[command(flatten)]
@@ -85,7 +84,7 @@ impl RentArgs {
     }
 }
 
-/// Parses the price of an hour.
+/// Parses a price per hour.
 fn parse_price(text: &str) -> Result<Micros, String> {
     let price = text.parse().ok().filter(|price| *price <= MAX_PRICE);
     price.ok_or_else(|| format!("give a number of dollars from 0 to {}", MAX_PRICE.dollars()))

@@ -1,4 +1,4 @@
-//! Reading runs in an object store, without a coordinator.
+//! Access to the runs in an object store, without a coordinator.
 
 use super::args::{S3Args, block_on};
 use crate::commands::keyframes::OpenRun;
@@ -120,7 +120,7 @@ impl FromStoreArgs {
         output::print(text)
     }
 
-    /// Removes a run that has ended, if `confirm` agrees, except the files of its best game.
+    /// Removes a run that has ended, if `confirm` returns `true`. The files of its best game remain.
     pub(crate) fn remove(
         &self,
         run: &str,
@@ -142,7 +142,7 @@ impl FromStoreArgs {
             }
             let removed = remove_run(&objects, &manifest).await?;
             output::note(format_args!(
-                "removed run {name}: {}; its replays remain in {}/{}; a coordinator forgets the run when it \
+                "removed run {name}: {}; its replays remain in {}/{}; a running coordinator lists the run until it \
                  restarts",
                 count(removed, "object"),
                 objects.location(),
@@ -152,7 +152,7 @@ impl FromStoreArgs {
         })
     }
 
-    /// Opens a run to read back games. Reading a game prints the amount of fetched data.
+    /// Opens a run whose games can be read back. Reading a game prints the amount of data fetched.
     pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<OpenRun> {
         let (objects, manifest) = block_on(async {
             let objects = self.open().await?;

@@ -81,8 +81,8 @@ impl SubmitArgs {
     }
 }
 
-/// Returns the file of the specification's network. Returns no bytes if the evaluator has none, or one that is part of
-/// the program. Without the file on this machine, the coordinator looks for the network in the object store.
+/// Returns the encoded network of the specification. Returns no bytes if the evaluator has no network, if the network is
+/// part of the program, or if this process has not loaded it; the coordinator then looks for it in the object store.
 fn network_file(spec: &RunSpec) -> Vec<u8> {
     match spec.evaluator.kind {
         EvaluatorKind::Network(digest) if !digest.is_shipped() => {

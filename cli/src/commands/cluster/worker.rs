@@ -16,7 +16,7 @@ const HELP: &str = include_str!("../../../help/worker.txt").trim_ascii_end();
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WorkerArgs {
-    /// Address of the coordinator, as http://host:port, or https:// with certificates
+    /// Address of the coordinator, in the form http://host:port, or https://host:port if it uses certificates
     #[arg(
         long,
         value_name = "URI",
@@ -27,8 +27,8 @@ pub(crate) struct WorkerArgs {
     /// Address to listen on for other workers; use port 0 to pick any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Address at which other workers reach this worker, as http://host:port, or https:// with certificates [default:
-    /// the address of --listen]
+    /// Address at which other workers reach this worker, in the form http://host:port, or https://host:port with
+    /// certificates [default: the address of --listen]
     #[arg(long, value_name = "URI")]
     advertise: Option<String>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct WorkerArgs {
     /// Scratch directory; its contents are deleted at start [default: $TMPDIR/hatebeam-worker-NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Compress data that is sent to other workers; use this if the network is slower than the cores
+    /// Compress the data sent to other workers; use this if the network limits the speed of the search
     #[arg(long)]
     compress: bool,
 }

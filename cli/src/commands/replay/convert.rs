@@ -54,7 +54,7 @@ impl ConvertArgs {
         }
     }
 
-    /// Plays the replay and returns its film. Only warns about an invalid replay.
+    /// Plays the replay and returns the film of its game. An invalid replay only causes a warning.
     fn film(&self, replay: Replay) -> anyhow::Result<Film> {
         let played = PlayedReplay::play(replay, &self.game)?;
         played.warn(&self.game);
@@ -68,7 +68,7 @@ fn rewrite(replay: &Replay, to: Encoding) -> anyhow::Result<()> {
     let text = encode(&replay.keys, to);
     if !matches!(decode(&text), Ok((_, encoding)) if encoding == to) {
         output::warn(format_args!(
-            "a text this short can be mistaken for an encoding other than {to}: pass --from {to} when reading it"
+            "the encoding of a text this short cannot be detected reliably: pass --from {to} when reading it"
         ));
     }
     output::print(format_args!("{text}\n"))

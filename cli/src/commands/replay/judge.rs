@@ -1,4 +1,4 @@
-//! Playing a replay against an enemy, and reporting anything unusual about the replay.
+//! Playing a replay against an enemy, and checking whether it is a valid and complete game.
 
 use crate::args::MatchArgs;
 use crate::input::Replay;
@@ -14,7 +14,6 @@ pub(super) struct PlayedReplay {
 }
 
 impl PlayedReplay {
-    /// Plays a replay.
     pub(super) fn play(replay: Replay, game: &MatchArgs) -> anyhow::Result<PlayedReplay> {
         let (geometry, rules) = (game.variant.geometry()?, game.variant.rules());
         let record = play(geometry, rules, game.enemy, &replay.keys);
@@ -31,7 +30,7 @@ impl PlayedReplay {
         Ok(checked?)
     }
 
-    /// Checks the replay like [`PlayedReplay::judge`], but only warns if it is invalid.
+    /// Prints a warning if [`PlayedReplay::judge`] finds the replay invalid; otherwise prints the remarks.
     pub(super) fn warn(&self, game: &MatchArgs) {
         match self.judge(game) {
             Ok(()) => self.remark(),

@@ -28,7 +28,7 @@ pub(super) struct ShowArgs {
 }
 
 impl ShowArgs {
-    /// Shows the replay. Only warns about an invalid replay, so that the user can see what is wrong.
+    /// Shows the replay. An invalid replay only causes a warning, so that the user can find the mistake.
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let played = PlayedReplay::play(Replay::read(&self.input)?, &self.game)?;
         played.warn(&self.game);
