@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Error that occurs when finding, reading or parsing a configuration file.
+/// Error in finding, reading or parsing a configuration file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -65,9 +65,9 @@ fn more(path: &std::path::Path, problems: &[Problem]) -> String {
 /// An error in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The line, from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// The description.
+    /// Description of the error.
     pub text: String,
 }
 

@@ -78,7 +78,7 @@ fn value(flag: &Arg) -> String {
     }
 }
 
-/// Appends text as comment lines that are at most [`COLUMNS`] wide.
+/// Appends text as comment lines, wrapped at [`COLUMNS`] columns.
 fn comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split_whitespace() {

@@ -18,10 +18,10 @@ pub const SHARED: &str = "shared";
 /// Maximum size of a file in bytes. A file with every flag has only a few hundred lines.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Minimum similarity, from 0 to 1, between an unknown name and a known name that is suggested instead.
+/// Similarity, from 0 to 1, above which an error for an unknown name suggests a known name.
 const MIN_SIMILARITY: f64 = 0.7;
 
-/// Words that suggest a secret if an unknown key contains one of them.
+/// Words in an unknown key from which this crate concludes that the value is a secret.
 const SECRETS: [&str; 4] = ["token", "secret", "password", "access-key"];
 
 /// The value of a flag in a file.
@@ -191,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a table below the command `above`.
+    /// Reads the section of a subcommand of `above`.
     fn section(&mut self, path: &[&str], above: &Command, key: &Key<'_>, value: &Value<'_>) {
         let name = key.get_ref().as_ref();
         let path = &[path, &[name]].concat()[..];
@@ -321,7 +321,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Lets clap check a value as if it were typed on the command line.
+/// Checks the value of a flag: clap parses a command line that contains only this flag.
 fn check(all: &Command, path: &[&str], flag: &Arg, given: &Given) -> Result<(), String> {
     let Given::Values(values) = given else {
         return Ok(());
@@ -337,7 +337,7 @@ fn check(all: &Command, path: &[&str], flag: &Arg, given: &Given) -> Result<(), 
         Some(ContextValue::String(about)) => about.split(' ').next().unwrap_or_default(),
         _ => "",
     };
-    // All other errors come from required flags that this command line lacks.
+    // This command line lacks the other flags of the command, so errors about them are ignored.
     let is_value = matches!(
         error.kind(),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation

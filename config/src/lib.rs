@@ -1,9 +1,10 @@
 //! The configuration file: a TOML file that supplies flags of a clap command line.
 //!
-//! This crate has no list of settings. A section is named after a command, and a key after one of the command's flags,
-//! as clap defines them. [`merge`] inserts the file's flags in front of the typed flags, except flags that the command
-//! line or the environment sets. So clap checks all flags in the same way: their values, conflicts and missing flags. The
-//! section `[shared]` sets flags for all commands. It can contain each flag that has an environment variable.
+//! This crate has no list of settings. The names of sections are the names of commands, and the names of keys are the
+//! names of the command's flags, as clap defines them. [`merge`] inserts the file's flags in front of the typed flags,
+//! except flags that the command line or the environment sets. clap then checks the values, the conflicts and the required
+//! flags of the whole command line. The section `[shared]` sets flags for all commands. It can contain each flag that has
+//! an environment variable.
 
 mod error;
 mod example;
@@ -28,8 +29,8 @@ use std::path::PathBuf;
 /// Commands that ignore the file, so that they work even if the file contains errors.
 const EXCLUDED: [&str; 3] = ["config", "completions", "man"];
 
-/// Flags that an environment variable overrides although clap does not connect the two, each with this variable.
-/// HATEBEAM_TOKEN contains the token; --token-file names a file that contains it.
+/// Pairs of a flag and an environment variable that overrides it but does not contain a value of the flag. HATEBEAM_TOKEN
+/// contains a token, and --token-file names a file with a token.
 const OTHER_VARIABLES: [(&str, &str); 1] = [("token-file", "HATEBEAM_TOKEN")];
 
 /// A command line with the flags that a file adds.

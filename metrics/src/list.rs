@@ -1,7 +1,7 @@
 //! The list of all metrics, which is the only place that defines their names.
 //!
-//! `docs/metrics.md` shows this list to users, and a test compares the document with the list. No label identifies a shard
-//! or a depth, because each shard or depth would add a time series that is never removed.
+//! `docs/metrics.md` contains this list for users, and a test compares the document with the list. No label identifies a
+//! shard or a depth, because each shard or depth would add a time series that is never removed.
 
 use crate::registry::{
     Counter, Definition, Gauge, Histogram, Info, Labeled, Metric, Registry, Seconds,
@@ -169,8 +169,8 @@ group! {
     }
 }
 
-/// Returns the groups of metrics that a process exports. `process` is the value of the label `process` in
-/// `hatebeam_build_info`.
+/// Returns the groups of metrics that a kind of process exports, or no groups if the kind is unknown. `process` is the
+/// value of the label `process` in `hatebeam_build_info`.
 pub fn of_process(process: &str) -> Vec<&'static [Definition]> {
     match process {
         "coordinator" => vec![

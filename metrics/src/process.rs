@@ -45,15 +45,16 @@ fn resident_bytes(status: &str) -> Option<u64> {
     kib_of(status, "VmRSS:")
 }
 
-/// Returns the number in the line with this name, in bytes.
+/// Returns the size in the line that begins with `name`, converted from KiB to bytes.
 fn kib_of(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }
 
-/// Returns the time spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`. The fields are
-/// counted from the end of the second one, because it is the program's name, which may contain parentheses and spaces.
+/// Returns the sum of the times spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`. The
+/// fields are counted from the last closing parenthesis, which ends field 2. This field is the program's name, and may
+/// contain parentheses and spaces.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();

@@ -1,6 +1,6 @@
 //! A read-only HTTP server for `/metrics` and `/healthz`.
 //!
-//! A scraper that hangs blocks only its own connection, and a search never waits for a scraper.
+//! A scraper that hangs occupies only its own connection, and only until the connection times out.
 
 use crate::Registry;
 use axum::Router;
@@ -31,8 +31,7 @@ pub struct Server {
     registry: Registry,
 }
 
-/// Starts to listen at `address`. Use port 0 to pick any free port. This function must be called within a
-/// tokio runtime.
+/// Starts to listen on `address`. Use port 0 to pick any free port.
 ///
 /// # Errors
 /// Returns the operating system's error if the address cannot be bound.

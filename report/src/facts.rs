@@ -34,7 +34,7 @@ pub struct Scores {
     pub depth: u32,
     /// Number of wells at the depth.
     pub count: u64,
-    /// Number of wells that have the lowest score.
+    /// Number of wells with the lowest score, which is the score of the cut.
     pub at_cut: usize,
     /// Median of the scores.
     pub median: i32,

@@ -61,7 +61,7 @@ pub struct FilmTurn {
     pub lines: u8,
 }
 
-/// Error that occurs when a film is made.
+/// Error for a replay from which no film can be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FilmError {
@@ -74,7 +74,7 @@ pub enum FilmError {
 }
 
 impl Film {
-    /// Plays a replay in any encoding, from the empty well and by the current rules.
+    /// Plays a replay in any encoding, starting with the empty well, by the default rules.
     ///
     /// # Errors
     /// Returns an error if the replay cannot be decoded or is too long.
@@ -244,7 +244,7 @@ mod tests {
         let of = |text: &str| Film::of(text, Enemy::Hatetris, Geometry::STANDARD);
         assert!(matches!(of(""), Err(FilmError::Replay(_))));
         assert!(matches!(of("no replay!"), Err(FilmError::Replay(_))));
-        // Sideways moves never end the game, so all keys count.
+        // Sideways moves never lock the piece, so the game continues.
         let long = "L".repeat(MAX_KEYS + 1);
         let error = of(&long).unwrap_err();
         assert!(matches!(error, FilmError::TooLong(_)));

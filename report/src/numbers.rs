@@ -69,7 +69,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
-    fn sizes_and_durations_have_three_digits_and_a_unit() {
+    fn sizes_and_durations_are_rounded() {
         for (number, text) in [
             (0, "0 B"),
             (999, "999 B"),

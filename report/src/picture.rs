@@ -27,9 +27,9 @@ const PLOT_WIDTH: usize = 560;
 /// Height of the plot.
 const PLOT_HEIGHT: usize = 200;
 
-/// Letters of the pieces. The index of a letter is the number of the piece's colour.
+/// Letters of the pieces. The index of a letter is the colour index of the piece.
 const LETTERS: &str = "SZOILJT";
-/// Number of the colour for cells whose piece is unknown.
+/// Colour index of cells whose piece is unknown.
 const GREY: u8 = 7;
 
 const STYLE: &str = "\
@@ -39,7 +39,7 @@ text{fill:#9aa4af;font:11px system-ui,sans-serif;text-anchor:middle}.h{fill:#e6e
 font-weight:700;text-anchor:start}.t{font-size:17px;text-anchor:start}.l{fill:none;stroke:#56b4e9;\
 stroke-width:2}.g{stroke:#323a44;fill:none}.b{stroke:#e4572e;stroke-dasharray:4 4}.e{text-anchor:end}";
 
-/// All rows of a well, top row first. A filled cell contains the number of its colour.
+/// All rows of a well, top row first. A filled cell contains its colour index.
 type Grid = Vec<Vec<Option<u8>>>;
 
 /// Draws a game as SVG. `about` describes the search that found the game, and can be empty.
@@ -157,7 +157,7 @@ fn draw_summary(text: &mut String, film: &Film, about: &str) {
     );
 }
 
-/// Draws the cells of the rows as squares of this size, with one path per colour.
+/// Draws each filled cell as a square in a grid of `size` pixels, with one path per colour.
 fn draw_grid(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: usize) {
     let _ = write!(
         text,

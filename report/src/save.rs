@@ -1,4 +1,4 @@
-//! The files of a game, and saving them in a folder or an object store.
+//! The files of a game, and functions that save them in a folder or an object store.
 
 use crate::facts::Facts;
 use crate::files::{Format, known_stem, stem};
@@ -60,7 +60,7 @@ impl GameFiles {
 
 /// A destination for files, such as a folder or an object store.
 pub trait FileSink: Send {
-    /// Error that occurs when saving a file.
+    /// Error of a failed save.
     type Error: Send;
 
     /// Saves a file.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn new_files_keep_names_of_existing_files() {
+    fn new_files_keep_the_date_of_existing_files() {
         let new = files(&[]);
         assert!(new.stem.ends_with("-10-wide-2026-11-21"), "{}", new.stem);
         let existing = new.stem.replace("2026-11-21", "2026-01-31");

@@ -1,15 +1,15 @@
 //! Benchmark of narrow and deep beams: depths per second of a run on this machine, with its store on disk. Run it with
 //! `cargo bench -p hatebeam-runs`.
 //!
-//! Whole games are searched one after the other until enough time has passed. Creating a run's folder is not measured. The
-//! second figure leaves out the time after the last depth, in which the last group is committed: it is the speed of a long
-//! run, whose commits overlap with the search. The time of the processor includes all threads, so it depends less on other
-//! processes than the elapsed time.
+//! For each line of output, the benchmark searches whole games until the time is over, and at least two games. The time to
+//! create a run's folder is not measured. The second figure excludes the time after the start of the last depth, in which
+//! the last group is committed. It is the speed of a long run, whose commits overlap with the search. Processor time is
+//! summed over all threads, and depends less on other processes than elapsed time does.
 //!
 //! Options, after `--`: `--width N` and `--quiescence NAME` measure only this width and this quiescence; `--seconds S`
-//! sets the time for each line [default: 5]; `--threads N` [default: 2]; `--dir DIR` sets the folder for the runs
-//! [default: the folder for temporary files]. `--long N` instead searches one run of N depths in a small well, in which
-//! a beam never ends, and prints the speed of each tenth.
+//! sets the time for each line [default: 5]; `--threads N` sets the number of threads [default: 2]; `--dir DIR` sets the
+//! folder for the runs [default: the folder for temporary files]. `--long N` instead searches one run of N depths in a
+//! small well, in which a beam never ends. It prints the speed of each tenth of the run, and the time to read a game back.
 
 use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_runs::{
@@ -38,7 +38,7 @@ fn cpu_time() -> Duration {
 
 fn folder() -> tempfile::TempDir {
     let parent = option::<PathBuf>("--dir").unwrap_or_else(std::env::temp_dir);
-    tempfile::tempdir_in(parent).expect("the folder can be created")
+    tempfile::tempdir_in(parent).expect("temporary folder can be created")
 }
 
 fn settings(max_depth: Option<u32>) -> Settings {
@@ -66,7 +66,7 @@ fn spec(width: u64, geometry: Geometry, kind: EvaluatorKind, quiescence: Quiesce
     }
 }
 
-/// Keeps the time at which the last depth began.
+/// Stores the time at which the last depth began.
 struct Last(Instant);
 
 impl Observer for Last {
@@ -120,7 +120,7 @@ fn games(width: u64, quiescence: Quiescence, seconds: f64) {
     );
 }
 
-/// Keeps the time at which each tenth of a run was committed.
+/// Prints the speed of each tenth of a run.
 struct Tenths {
     begun: Instant,
     of: u32,
@@ -145,7 +145,7 @@ impl Observer for Tenths {
     fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
-/// Searches a run of `depths` depths, opens it, and reads the path to its last depth back.
+/// Searches a run of `depths` depths, opens it again, and reads back the path to the best well at its last depth.
 fn long(depths: u32) {
     let geometry = Geometry::new(4, 16).expect("the well is valid");
     let width = option("--width").unwrap_or(20);

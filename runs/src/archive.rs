@@ -1,5 +1,5 @@
-//! Read access to a run in the object store. A game is read back with lookups: its wells are found from the last to the
-//! first.
+//! Read access to a run in the object store. A game is read back from its last well to its first: a lookup in the tables
+//! of a depth finds the previous well.
 //!
 //! A table contains the wells of one shard (a range of well hashes) at one depth (the number of pieces
 //! placed). A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
@@ -84,8 +84,7 @@ impl ArchiveTables for ScratchTables {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] returns `true` for failures that may
-    /// pass.
+    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] returns whether a retry may succeed.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// The tables of a depth cannot be fetched.
@@ -133,8 +132,7 @@ impl ReadError {
         }
     }
 
-    /// Returns the depth whose missing or damaged tables caused this error, or `None` if it has another cause. A game
-    /// can be read back across a depth whose tables are not stored.
+    /// Returns the depth whose missing or damaged tables caused this error, or `None` if the error has another cause.
     pub fn damaged_depth(&self) -> Option<u32> {
         match self {
             ReadError::Tables { depth, source } if source.is_damage() => Some(*depth),
@@ -175,8 +173,8 @@ pub struct Archive {
     tables: Box<dyn ArchiveTables>,
     /// The lists of tables that have been read, by depth.
     lists: BTreeMap<u32, Vec<Table>>,
-    /// For each depth and shard that was looked up, whether it has a table. If so, the table is in `tables` or
-    /// `new`.
+    /// Whether a shard has a table, by depth and shard. Contains only the shards that were fetched; their tables are in
+    /// `tables` or `new`.
     shards: BTreeMap<(u32, u32), bool>,
     new: Vec<NewTable>,
     fetched: Fetched,

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum RunState {
     /// The run waits in the queue.
     Queued,
-    /// The run is being searched, or was when its coordinator stopped.
+    /// The run is being searched, or was being searched when its coordinator stopped.
     Running,
     /// The search has ended and the best game was read back.
     Finished,

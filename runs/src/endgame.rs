@@ -1,5 +1,5 @@
-//! Search for better ends of games. The end of a game is the sequence of its last pieces from any piece on. A better end
-//! clears more rows.
+//! Search for better ends of games. An end of a game consists of the pieces from one of its pieces to the last. A better
+//! end clears more rows.
 
 use crate::read_back::{GameError, bring_to_end};
 use hatebeam_game::{Emulator, Enemy, Key, PathError, Record, Well, play, replay_of_wells};
@@ -35,7 +35,7 @@ pub enum EndgameError {
 pub struct EndSearch<'a> {
     /// The emulator of the game's geometry and rules.
     pub emulator: &'a Emulator,
-    /// The endgame search, whose transposition table is kept and speeds up later searches.
+    /// The endgame search. It keeps its transposition table, which speeds up later searches.
     pub endgame: Endgame,
     /// Stops the search when set to true.
     pub cancel: &'a AtomicBool,

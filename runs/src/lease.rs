@@ -19,7 +19,7 @@ pub async fn coordinator_uri(objects: &Objects) -> Option<String> {
     let (bytes, _) = objects
         .get(LEASE)
         .await
-        .inspect_err(|error| tracing::debug!(%error, "cannot look the coordinator up"))
+        .inspect_err(|error| tracing::debug!(%error, "cannot read the coordinator's lease"))
         .ok()?;
     let holder: Holder = serde_json::from_slice(&bytes).ok()?;
     let is_uri = ["http://", "https://"]

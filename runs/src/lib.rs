@@ -1,4 +1,4 @@
-//! A run of the beam search, represented as data.
+//! A run of the beam search as data, and its search on one machine.
 //!
 //! This crate contains the [specification](RunSpec), [manifest](Manifest), records, limits and results of a
 //! run. [`Run`] searches a run depth by depth on one machine. [`best_game`] reads back the best game of a

@@ -5,11 +5,11 @@ use hatebeam_cost::Micros;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Limits of a run. The search stops before a depth that would exceed a limit if it is as expensive as the last one.
+/// Limits of a run. The search stops before a depth that would exceed a limit if it cost as much as the last depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Depth at which the search stops. Pieces placed before the start count.
+    /// Depth at which the search stops. It includes the pieces placed before the start.
     pub max_depth: Option<u32>,
     /// Maximum total cost.
     #[serde(rename = "max_cost_micros")]
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_survive_serialization() {
+    fn limits_round_trip_through_json() {
         let odd = Limits {
             max_time: Some(Duration::from_millis(360)),
             ..limits()

@@ -71,8 +71,7 @@ pub struct Manifest {
     pub state: RunState,
     /// The reason why the run failed, or another remark for the user.
     pub note: String,
-    /// The current epoch. Each new set of workers increments it, and messages from workers of an earlier
-    /// epoch are ignored.
+    /// Number of the current epoch, which is a period with a fixed set of workers.
     pub epoch: u64,
     /// The coordinator that wrote the manifest, identified by its name and a random suffix.
     pub coordinator: String,
@@ -128,7 +127,7 @@ impl Manifest {
         self.state.is_open()
     }
 
-    /// Returns the reason why the search has ended if the run is still running: its best game is being read back.
+    /// Returns the reason why the search has ended if the best game is still being read back.
     pub fn reading_back(&self) -> Option<EndReason> {
         let is_reading = self.state == RunState::Running && !self.stop_requested;
         self.end.filter(|_| is_reading)
@@ -232,8 +231,8 @@ impl Manifest {
         }
     }
 
-    /// Checks that `tables` are plausible for a depth with `count` wells: each shard has at most one table,
-    /// and the wells add up.
+    /// Checks that `tables` are plausible for a depth with `count` wells: each shard has at most one table, and the tables
+    /// contain `count` wells in total.
     ///
     /// # Errors
     /// Returns a description of the problem.

@@ -10,18 +10,18 @@ const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per well in a table, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns an upper bound on the memory per well of width, in bytes. Each thread has a buffer for each table, which takes
-/// 11 GB with 72 threads and a thousand million wells.
+/// Returns an upper bound on the memory per well of width, in bytes. Each thread has a buffer for each table. With 72
+/// threads and a width of 1,000,000,000 wells, these buffers take 11 GB.
 fn bytes_per_well(threads: usize) -> u64 {
     MEMORY_PER_WELL + (threads * TABLE_BUFFER_BYTES).div_ceil(TABLE_WELLS) as u64
 }
 
-/// Returns an upper bound on the memory that a run with this width needs on a machine with this many threads, in bytes.
+/// Returns an upper bound on the memory that a run of this width needs with `threads` search threads, in bytes.
 pub fn memory_needed(width: u64, threads: usize) -> u64 {
     width * bytes_per_well(threads) + MEMORY_OF_PROCESS
 }
 
-/// Returns the greatest width with which a run fits in `memory` bytes of a machine with this many threads.
+/// Returns the greatest width with which a run with `threads` search threads fits in `memory` bytes.
 pub fn max_width(memory: u64, threads: usize) -> u64 {
     memory.saturating_sub(MEMORY_OF_PROCESS) / bytes_per_well(threads)
 }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_need_a_buffer_for_each_table() {
+    fn memory_includes_a_buffer_per_thread_and_table() {
         let width = 1_000_000_000;
         let buffers = memory_needed(width, 72) - memory_needed(width, 0);
         // 61,035 tables, 72 threads, 64 children of 40 bytes.

@@ -4,7 +4,7 @@ use crate::spec::RunSpec;
 use hatebeam_search::{DepthRecord, EvaluatorKind};
 use std::collections::VecDeque;
 
-/// Estimates the end of a run from the speed of its most recent depths.
+/// Estimates the end of a run from its most recent depths.
 #[derive(Clone, Debug)]
 pub struct ProgressEstimator {
     width: u64,
@@ -65,7 +65,7 @@ pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());
     let cells = (spec.well.columns * spec.well.rows) as f64 / 160.0;
     let pieces = (lines * CELLS_PER_LINE + CELLS_LEFT) * cells / CELLS_PER_PIECE;
-    // A start in the middle of a game does not change the game's length, and at least one more piece fits.
+    // Depths are counted from the start of the game, so a start in the middle of a game only sets a lower bound.
     let first = spec.start_depth() + 1;
     RANGE.map(|part| {
         let depth = ((pieces * part).round() as u32).max(first);

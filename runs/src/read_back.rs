@@ -87,7 +87,7 @@ impl GameError {
     }
 }
 
-/// Maximum number of pieces that are added until a game is over. Every well has room for far fewer pieces.
+/// Maximum number of pieces that are added until a game is over.
 const MAX_ENDING: usize = 1000;
 
 /// Reads back the best game of a run: the one that clears the most rows, or the deepest of these if there are
@@ -111,8 +111,9 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
 
 /// A search for a game of a run. Like [`PathSearch`], it keeps its progress when a lookup fails.
 ///
-/// The beam search does not apply HATETRIS's loop rule. If this rule changes a piece of a game that was read
-/// back, only the game up to that piece is valid: HATETRIS cuts the game short.
+/// HATETRIS has a loop rule: it gives a different piece if a well is repeated. The beam search does not apply this rule. If
+/// the rule changes a piece of a game that was read back, HATETRIS cuts the game short: only the part before that piece is
+/// valid.
 #[derive(Debug)]
 pub struct GameSearch {
     /// Depths whose best wells are candidates for the last well of the game. They are tried from last to first.
@@ -122,7 +123,7 @@ pub struct GameSearch {
     /// The path to the best well of the last candidate, if it is being searched.
     path: Option<PathSearch>,
     parted_at: Option<usize>,
-    /// The valid part with the highest score so far of a game that HATETRIS cuts short.
+    /// The best valid part that was found so far among games that HATETRIS cuts short.
     cut: Option<FoundGame>,
 }
 
@@ -325,11 +326,11 @@ fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
     (first.filled() + placed).saturating_sub(last.filled()) / run.store().geometry().width() as u32
 }
 
-/// Adds wells until the next piece can end the game and cannot clear rows. Each placement clears as many rows as possible.
-/// Among placements that clear equally many rows, it is one that leaves the highest stack.
+/// Adds wells until the next piece can end the game and cannot clear rows. Each added piece clears as many rows as
+/// possible. If several placements clear that number of rows, the function chooses one with the highest stack.
 ///
 /// # Errors
-/// Returns [`GameError::NoEnd`] if more than a thousand pieces would be needed.
+/// Returns [`GameError::NoEnd`] if a thousand added pieces do not end the game.
 pub fn bring_to_end(emulator: &Emulator, wells: &mut Vec<Well>) -> Result<(), GameError> {
     let mut state = EnemyState::new(Enemy::Hatetris);
     let mut children = Children::new();

@@ -10,8 +10,7 @@ use hatebeam_search::{EvaluatorError, EvaluatorSpec, Fingerprint, NodeWell};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Maximum width, which is 64 times the width of the widest known beam. At this width, well indices still fit
-/// in 32 bits with a wide margin.
+/// Maximum width. At this width, the indices of wells fit in 32 bits.
 pub const MAX_WIDTH: u64 = 1 << 30;
 
 /// Specification of a run.

@@ -1,4 +1,4 @@
-//! Weights of an evaluator that a file or a command line sets by their names.
+//! Weights of an evaluator, set by name in a file or on a command line.
 
 use hatebeam_search::{EvaluatorKind, Quiescence, Weights};
 use serde::Deserialize;

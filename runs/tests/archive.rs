@@ -1,5 +1,5 @@
-//! Tests of reading games back from an object store. The games equal the games of the local run for every kind of
-//! table storage, and an outage is not reported as damage.
+//! Tests of reading games back from an object store: the games equal those of the local run, and an outage is not reported
+//! as damage.
 
 #![allow(clippy::unwrap_used)] // test helpers
 

@@ -64,7 +64,7 @@ async fn shipped_network_is_not_stored() {
 }
 
 #[tokio::test]
-async fn error_for_missing_or_damaged_network_names_key_and_storing_replaces_it() {
+async fn missing_or_damaged_network_is_reported_and_can_be_replaced() {
     let (objects, network) = (objects(), network("damaged"));
     let key = format!("networks/{}", network.digest());
     let mut damaged = network.encode();
@@ -105,7 +105,8 @@ async fn longest_network_has_maximum_length() {
     let header = "x".repeat(hatebeam_search::MAX_HEADER_BYTES);
     let network = Network::new(&header, &weights).unwrap();
     assert_eq!(network.encode().len(), MAX_NETWORK_BYTES);
-    assert_eq!(MAX_NETWORK_BYTES, 4_047_228); // as docs/formats.md says
+    // docs/formats.md contains this number.
+    assert_eq!(MAX_NETWORK_BYTES, 4_047_228);
     let objects = objects();
     store_network(&objects, &network).await.unwrap();
     let fetched = fetch_network(&objects, &evaluator(&network)).await;

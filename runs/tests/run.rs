@@ -29,7 +29,7 @@ fn spec(width: u64) -> RunSpec {
     }
 }
 
-/// Records the calls, and cancels the search after `stop_after` depths.
+/// Records the committed and the damaged depths. Cancels the search after `stop_after` committed depths.
 #[derive(Default)]
 struct Notes {
     committed: Vec<u32>,
@@ -163,7 +163,7 @@ fn interruptions_do_not_change_digests() {
 }
 
 #[test]
-fn run_that_stopped_at_depth_limit_can_be_continued() {
+fn run_that_stopped_at_depth_limit_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -188,7 +188,7 @@ fn run_that_stopped_at_depth_limit_can_be_continued() {
 }
 
 #[test]
-fn run_that_stopped_at_time_limit_can_be_continued() {
+fn run_that_stopped_at_time_limit_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -352,7 +352,7 @@ fn damaged_groups_are_repaired_or_searched_again() {
         let whole = to_end_in_groups(&dir, keep, 12);
         let (expected, game) = (digests(&whole), best_game(&whole).unwrap());
         drop(whole);
-        // Depths 1 to 11 share a table, and depth 12 has a table of its own. Then follow 13 to 23 and 24.
+        // Depths 1 to 11 share a table, and depth 12 has its own table. The same applies to depths 13 to 23 and depth 24.
         for damaged in [&[9][..], &[3, 12], &[15], &[6, 18, 24]] {
             damage(&dir, damaged);
             let mut run = Run::open(&dir, None).unwrap();

@@ -53,7 +53,7 @@ pub struct LogSettings {
     pub collector: Option<String>,
 }
 
-/// A guard for the logs of a process. Dropping it sends the remaining spans.
+/// A guard for the log and the spans of a process. Dropping it sends the remaining spans.
 #[must_use = "spans are sent only while this value exists"]
 pub struct Logs {
     #[cfg(feature = "otlp")]
@@ -61,7 +61,7 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Starts the logs of this process.
+    /// Starts the log of this process, and the export of spans if a collector is given.
     ///
     /// # Errors
     /// Returns an error if a setting is invalid, a thread cannot be started, or logging has already been started.
@@ -94,8 +94,8 @@ fn filter(level: LevelFilter) -> Result<EnvFilter, TelemetryError> {
         .with_env_var(VARIABLE)
         .from_env()
         .map_err(TelemetryError::Filter)?;
-    // The AWS SDK logs in detail where credentials come from, including the ID of the key. Such lines are logged only if
-    // HATEBEAM_LOG is set.
+    // At the level INFO, the AWS SDK logs the origin of the credentials, including the ID of the key. These lines appear
+    // only if HATEBEAM_LOG is set.
     let is_set = std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty());
     let quiet: Option<Directive> = "aws_config=warn".parse().ok();
     Ok(match quiet.filter(|_| !is_set) {

@@ -14,8 +14,8 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Starts listening on `address`. Must be called within a tokio runtime. `process` is the kind of this process, and
-    /// `version` the version of the program; both are served as metrics.
+    /// Starts listening on `address`. `process` is the kind of this process, and `version` is the version of the program;
+    /// both become labels of a metric.
     ///
     /// # Errors
     /// Returns [`TelemetryError::Metrics`] if the server cannot listen on the address.
@@ -33,7 +33,7 @@ impl MetricsServer {
         Ok(MetricsServer { server, url })
     }
 
-    /// Registers metrics for the requests to an object store, which are updated before each scrape.
+    /// Registers the metrics of an object store. They are updated before each scrape.
     pub fn watch_objects(registry: &Registry, objects: &Objects) {
         let metrics = ObjectMetrics::register(registry);
         let objects = objects.clone();
@@ -63,8 +63,8 @@ impl MetricsServer {
         tokio::spawn(self.server.serve());
     }
 
-    /// Starts listening like [`MetricsServer::bind`], serves the metrics in a new thread, and returns their URL. Processes
-    /// without a tokio runtime use this function.
+    /// Starts listening like [`MetricsServer::bind`], serves the metrics in a new thread, and returns their URL. This
+    /// function creates its own tokio runtime.
     ///
     /// # Errors
     /// Returns [`TelemetryError::Metrics`] if the server cannot listen on the address, and [`TelemetryError::Thread`] if

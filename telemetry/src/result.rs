@@ -21,7 +21,7 @@ pub struct ResultView<'a> {
     digest: &'a str,
     /// The best game in Base2048.
     replay: Option<&'a str>,
-    /// The best game in Base2048, as a file.
+    /// File with the best game in Base2048.
     pub replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
@@ -114,8 +114,8 @@ impl<'a> ResultView<'a> {
     }
 }
 
-/// Returns a picture of the run's best well: the one with the highest score, and among those the one at the greatest
-/// depth.
+/// Returns a picture of the best well at the depth with the most lines cleared. If there are several such depths, chooses
+/// the greatest one.
 fn picture(run: &Run) -> String {
     let geometry = run.store().geometry();
     let depths = run.store().depths().iter();

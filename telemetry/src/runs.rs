@@ -28,7 +28,7 @@ pub struct RunLine {
 }
 
 impl RunLine {
-    /// Returns the list entry for a run. A run that cannot be opened is also listed, so that the user can remove it.
+    /// Returns the list entry for a run. If the run cannot be opened, its `end` is `unreadable`.
     pub fn of(dir: &Path, name: &str) -> RunLine {
         let store = RunStore::open_read_only(dir).ok();
         let depths = store.as_ref().map_or(&[][..], RunStore::depths);

@@ -1,4 +1,4 @@
-//! Sending spans to an OpenTelemetry collector.
+//! Export of spans to an OpenTelemetry collector.
 
 use crate::TelemetryError;
 use opentelemetry::trace::TracerProvider;
@@ -65,8 +65,8 @@ impl Exporter {
         })
     }
 
-    /// Returns a layer that passes hatebeam's own spans to the exporter. Spans of libraries are excluded, because
-    /// some of these libraries send the spans and would create new spans with each transfer.
+    /// Returns a layer that passes hatebeam's own spans to the exporter. Spans of libraries are excluded, because the
+    /// libraries that send the spans would create new spans with each transfer.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,

@@ -1,5 +1,6 @@
-//! An HTML page about a run. The page is one file and loads nothing from the network. If scripts are disabled in the
-//! browser, only the player for the best game and the values under the pointer are missing.
+//! An HTML page about a run. The page is one file and loads nothing from the network. In a browser that does not run
+//! scripts, the page lacks the player for the best game, the values under the pointer, and the function of the copy
+//! button.
 
 mod plot;
 mod training;
@@ -89,7 +90,7 @@ fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     if let Some(film) = film {
         let _ = writeln!(
             page,
-            "<h2>Replay</h2>\n<p>In Base2048, for the \
+            "<h2>Replay</h2>\n<p>This text is in Base2048, for the \
              <a href=\"https://qntm.org/files/hatetris/hatetris.html\">original game</a> or \
              <code>hatebeam replay show</code>. <button id=\"copy\">Copy</button></p>\n\
              <pre id=\"replay\" tabindex=\"0\">{}</pre>",

@@ -1,11 +1,9 @@
-//! SVG plots for the HTML page.
+//! SVG plots for the HTML page. `script.js` contains copies of their size and margins.
 
 use super::escaped;
 use std::fmt::Write as _;
 
-/// Width of a plot. `script.js` contains copies of this width and of the horizontal margins.
 const WIDTH: f64 = 460.0;
-/// Height of a plot.
 const HEIGHT: f64 = 260.0;
 /// Margins around the plot area. The left and the bottom margins contain the axis labels.
 const LEFT: f64 = 58.0;
@@ -15,14 +13,14 @@ const BOTTOM: f64 = 34.0;
 /// Number of bars in a histogram.
 const BARS: usize = 80;
 
-/// One line in a plot.
+/// One curve in a plot.
 pub(super) struct Series {
     pub(super) name: &'static str,
-    /// Pairs of depth and value.
+    /// Pairs of coordinates: the depth or generation, and the value.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A plot of values by depth.
+/// A plot of values by depth or by generation.
 pub(super) struct Plot {
     pub(super) title: &'static str,
     pub(super) unit: &'static str,
@@ -154,8 +152,8 @@ fn range(values: impl Iterator<Item = f64>) -> Range {
 }
 
 impl Plot {
-    /// Appends the plot with its title and legend to the page. The horizontal axis is
-    /// named `axis` and starts at `first`.
+    /// Appends the plot with its title and legend to the page. The horizontal axis has the label `axis` and starts at
+    /// `first`.
     pub(super) fn draw(&self, page: &mut String, first: f64, axis: &str) {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let last = all().map(|(x, _)| *x).fold(first, f64::max);

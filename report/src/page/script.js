@@ -1,5 +1,5 @@
 "use strict";
-// Show the values of a plot at the depth under the pointer.
+// Shows the values of a plot at the depth under the pointer.
 for (const figure of document.querySelectorAll(".plots .card")) {
   const svg = figure.querySelector("svg"), out = figure.querySelector("output"), hair = svg.querySelector(".hair");
   const lines = [...svg.querySelectorAll(".line")].map(line => ({
@@ -7,7 +7,7 @@ for (const figure of document.querySelectorAll(".plots .card")) {
     values: line.dataset.values.split(",").map(pair => pair.split(/:(.*)/s).slice(0, 2)),
   }));
   const first = +lines[0].values[0][0], last = Math.max(first + 1, +lines[0].values.at(-1)[0]);
-  // Left and right end of the horizontal axis. A plot is 460 wide (see plot.rs).
+  // Left and right ends of the horizontal axis. The coordinates in this file follow the constants in plot.rs.
   const left = 58, right = 448;
   svg.addEventListener("pointermove", event => {
     const box = svg.getBoundingClientRect();
@@ -25,7 +25,6 @@ for (const figure of document.querySelectorAll(".plots .card")) {
   });
   svg.addEventListener("pointerleave", () => { hair.setAttribute("d", ""); out.textContent = ""; });
 }
-// Copy the replay.
 const copy = document.getElementById("copy");
 if (copy) copy.addEventListener("click", async () => {
   const replay = document.getElementById("replay");
@@ -37,7 +36,6 @@ if (copy) copy.addEventListener("click", async () => {
     copy.textContent = "Selected: press Ctrl+C";
   }
 });
-// Play the best game.
 const player = document.getElementById("player");
 if (player) {
   const wells = player.dataset.wells.split(" "), columns = +player.dataset.columns, rows = +player.dataset.rows;

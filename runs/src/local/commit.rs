@@ -160,7 +160,7 @@ struct Writing {
 }
 
 impl Commit {
-    /// Whether the commit can be finished without waiting.
+    /// Returns whether the commit can be finished without waiting.
     fn is_finished(&self) -> bool {
         match self {
             Commit::Writing(writing) => writing.thread.is_finished(),
@@ -175,7 +175,7 @@ impl Commit {
     )]
     fn begin(self, group: Group, settings: CommitSettings) -> Commit {
         let Commit::Done(mut store) = self else {
-            unreachable!("the previous commit has been finished");
+            unreachable!("the caller finishes the previous commit first");
         };
         let spans: Vec<Span> = group
             .depths
@@ -282,7 +282,10 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::disallowed_methods, reason = "an instant is needed")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the test needs an arbitrary instant"
+    )]
     fn group_is_full_when_it_reaches_any_limit() {
         let start = Instant::now();
         let limits = GroupLimits {

@@ -49,8 +49,8 @@ impl Run {
     /// run first. Calls `warn` with a message for each problem that does not prevent a result.
     ///
     /// # Errors
-    /// Returns a [`ConcludeError`] if the game cannot be read back or saved, the repair fails, or the run is
-    /// empty.
+    /// Returns a [`ConcludeError`] if the game cannot be read back or saved, if the repair fails, or if the run has no
+    /// committed depth.
     pub fn conclude(
         &mut self,
         search: &SearchEnd<'_>,

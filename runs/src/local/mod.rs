@@ -55,7 +55,7 @@ pub enum RunError {
     /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The weights are invalid.
+    /// The weights of the evaluator are invalid, or its network is not available.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
     /// The store of the run failed.
@@ -104,9 +104,9 @@ impl Run {
     /// the run was created; the default for a new run is [`Retention::All`].
     ///
     /// # Errors
-    /// Returns [`RunError::OtherSpec`] if the folder contains another run, [`RunError::Spec`] if the
-    /// specification is invalid, [`RunError::Evaluator`] if its network is not available, and
-    /// [`RunError::Store`] if the store cannot be opened.
+    /// Returns [`RunError::Spec`] or [`RunError::Evaluator`] if the specification is invalid or its network is not
+    /// available, [`RunError::OtherSpec`] or [`RunError::UnreadableSpec`] if the folder contains a run with another
+    /// specification, and [`RunError::Store`] if the store cannot be opened.
     pub fn open_or_create(
         dir: &Path,
         spec: &RunSpec,
@@ -140,8 +140,8 @@ impl Run {
     /// Opens the run in `dir`. `keep` overrides the retention rule with which the run was created.
     ///
     /// # Errors
-    /// Returns [`StoreError::NoRun`] in [`RunError::Store`] if the folder contains no run, and otherwise the
-    /// same errors as [`Run::open_or_create`].
+    /// Returns [`RunError::Store`] if the store cannot be opened, with [`StoreError::NoRun`] if the folder contains no run.
+    /// Returns [`RunError::Spec`] or [`RunError::UnreadableSpec`] if the run's specification is invalid.
     pub fn open(dir: &Path, keep: Option<Retention>) -> Result<Run, RunError> {
         Run::of_store(RunStore::open(dir)?, keep)
     }

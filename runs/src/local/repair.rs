@@ -41,8 +41,8 @@ impl Run {
             self.store.restore(depth, &shards, threads)?;
             tracing::info!(depth, "repaired depth");
             repaired.push(depth);
-            // If the next depth is intact, the search for a later damaged depth starts from an intact depth instead of from
-            // this frontier.
+            // If the tables of the next depth are stored, the search for a later damaged depth starts from stored tables
+            // instead of this frontier.
             let next = depth.checked_add(1);
             let next_is_damaged = next.is_some_and(|next| !self.is_kept(next));
             frontier = next_is_damaged.then_some(made);

@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Maximum number of scores from which a report draws its curve. If a depth has more wells, their scores are sampled
-/// evenly. This number suffices for a smooth curve.
+/// Maximum number of scores in a report's histogram. If a depth has more wells, their scores are sampled evenly.
 const MAX_SCORES: usize = 5_000_000;
 
 /// Result of a run on one machine, as stored in its folder.

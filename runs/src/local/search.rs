@@ -156,7 +156,8 @@ impl Run {
                 Err(error @ StoreError::DamagedDepth { .. }) => {
                     tracing::warn!(depth, %error, "found damaged wells");
                     observer.damaged(depth, &error);
-                    // Without its tables, neither this depth nor any later depth can be used.
+                    // The search cannot resume from this depth. It cannot resume from a later depth either, because the
+                    // tables of later depths are not stored.
                     self.store.drop_tables(depth)?;
                 }
                 Err(error) => return Err(error.into()),
