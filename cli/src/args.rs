@@ -45,7 +45,7 @@ pub(crate) struct VariantArgs {
     /// Rows of the well below the bar, 1 to 16
     #[arg(long, value_name = "H", default_value = "16", value_parser = parse_height)]
     height: usize,
-    /// Clear full rows even if the piece reaches above the bar, like a HATETRIS emulator from 2022
+    /// Clear full rows even if the piece reaches above the bar, as a HATETRIS emulator from 2022 does
     #[arg(long)]
     clear_above_bar: bool,
 }
@@ -62,7 +62,6 @@ impl VariantArgs {
     }
 }
 
-/// Number of search threads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ThreadsArgs {
     /// Number of search threads [default: one per core]

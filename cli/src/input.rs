@@ -13,8 +13,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
 /// Maximum length of a replay in bytes. The record game, with 9,309 pieces, takes about 150 kB in its longest encoding.
-/// The limit also bounds memory: a played replay can use a few hundred times its length, because one Base65536
-/// character can encode 16 keys, and one piece takes 64 bytes.
+/// The limit also bounds memory: the memory of a played replay can be a few hundred times its length, because one
+/// Base65536 character can encode 16 keys, and one piece takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
 
 /// Maximum length in bytes of a line with one well. The largest well has 80 hex digits, including the rows above the
@@ -139,7 +139,7 @@ pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of standard input, numbered from 1, each of bounded length.
+/// The lines of standard input, which have numbers from 1 and a maximum length.
 #[derive(Debug)]
 struct Lines<R> {
     reader: BufReader<R>,
@@ -198,7 +198,7 @@ struct BadLine<'a> {
 /// Settings of [`answer_lines`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineFormat {
-    /// What a line contains, such as `well`.
+    /// Name of the content of a line, such as `well`, for error messages.
     pub(crate) content: &'static str,
     pub(crate) max_bytes: u64,
     /// Whether an invalid line is reported as an object on standard output. Otherwise, it is reported on standard error.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;
 
-/// Failures with a special exit code or without a message. For any other error, the process prints one line on standard
+/// Failures with a special exit code or without a message. For any other error, the process prints the error on standard
 /// error and exits with code 1.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
@@ -77,7 +77,7 @@ pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
         .context(CANNOT_WRITE)
 }
 
-/// Prints a result as one line of JSON on standard output.
+/// Prints a result on standard output as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(format_args!("{}\n", serde_json::to_string(value)?))
 }

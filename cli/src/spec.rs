@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Arguments that specify a run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SpecArgs {
-    /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
+    /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
     /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, or the path of a network
@@ -35,7 +35,7 @@ pub(crate) struct SpecArgs {
     /// Rows of the well below the bar, 1 to 16
     #[arg(long, value_name = "N", default_value_t = 16)]
     rows: usize,
-    /// Clear full rows even if the piece reaches above the bar, like a HATETRIS emulator from 2022
+    /// Clear full rows even if the piece reaches above the bar, as a HATETRIS emulator from 2022 does
     #[arg(long)]
     clear_above_bar: bool,
     /// Start from this well in hex [default: the empty well]
@@ -44,7 +44,7 @@ pub(crate) struct SpecArgs {
     /// Start from a position of the replay in this file: the well before piece --from-piece
     #[arg(long, value_name = "FILE", requires = "from_piece")]
     start_replay: Option<PathBuf>,
-    /// First piece of --start-replay that the search replaces, counted from 1
+    /// Number of the first piece in --start-replay that the search replaces, counted from 1
     #[arg(long, value_name = "N", requires = "start_replay")]
     from_piece: Option<u32>,
 }

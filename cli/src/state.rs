@@ -48,7 +48,6 @@ pub(crate) struct LocalRunArgs {
 }
 
 impl LocalRunArgs {
-    /// Returns the run's folder.
     pub(crate) fn dir(&self) -> anyhow::Result<PathBuf> {
         Ok(self.state.state()?.find(&self.run)?)
     }

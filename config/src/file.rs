@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Similarity, from 0 to 1, above which an error for an unknown name suggests a known name.
 const MIN_SIMILARITY: f64 = 0.7;
 
-/// Words in an unknown key from which this crate concludes that the value is a secret.
+/// Words that mark an unknown key as the name of a secret.
 const SECRETS: [&str; 4] = ["token", "secret", "password", "access-key"];
 
 /// The value of a flag in a file.

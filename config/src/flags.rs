@@ -8,7 +8,7 @@ pub fn commands(all: &Command) -> Vec<(Vec<&str>, &Command)> {
     let mut found = Vec::new();
     let mut pending = vec![(Vec::new(), all)];
     while let Some((path, command)) = pending.pop() {
-        // The order is reversed, because `pop` takes the last pending command first.
+        // The order is reversed, because `pop` returns the last pending command.
         let subcommands: Vec<_> = command.get_subcommands().collect();
         for subcommand in subcommands.into_iter().rev() {
             let mut path: Vec<&str> = path.clone();

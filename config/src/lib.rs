@@ -170,7 +170,7 @@ impl<'a> Called<'a> {
         let mut at = 1;
         for name in &self.path {
             while let Some(word) = words.get(at) {
-                // `--config` is the only flag before a command that has a value.
+                // Of the flags that can precede a command, only `--config` has a value.
                 at += if word == "--config" { 2 } else { 1 };
                 if word == name {
                     break;

@@ -29,7 +29,7 @@ pub struct Film {
     pub score: u32,
     /// Number of pieces given.
     pub pieces: usize,
-    /// Number of keys pressed, without the padding of the encoding.
+    /// Number of keys up to the end of the game. Later keys, such as the padding of an encoding, are not counted.
     pub keys: usize,
     /// Whether the game is over.
     pub over: bool,

@@ -4,8 +4,7 @@
 //! A table contains the wells of one shard (a range of well hashes) at one depth (the number of pieces
 //! placed). A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
 //! that names the table ([`StoreError::MissingTables`]). [`Archive::look_up`] then fetches the table and
-//! resumes the lookup. A lookup itself never waits for the object store, so it can run on any thread and in the
-//! deterministic simulation of a cluster.
+//! resumes the lookup. A lookup itself never waits for the object store.
 
 use crate::error::ManifestError;
 use crate::manifest::Manifest;
@@ -28,14 +27,14 @@ use thiserror::Error;
 
 /// Storage for the tables that an archive has fetched.
 pub trait ArchiveTables: Send {
-    /// Adds the table of one shard, with the bytes that the object store returned.
+    /// Adds the table of one shard at a depth. `table` contains the bytes of the table in the object store.
     ///
     /// # Errors
     /// Returns an error if the table cannot be written or read.
     fn add(&mut self, depth: u32, shard: u32, table: Bytes) -> Result<(), StoreError>;
 
-    /// Returns the nodes that contain these wells at `depth`, in the order of `wells`. A well that is not in
-    /// the tables yields `None`.
+    /// Returns the nodes (wells with their scores) of these wells at `depth`, in the order of `wells`. The result is
+    /// `None` for a well that is not in the tables.
     ///
     /// # Errors
     /// Returns an error if a table cannot be read.
@@ -51,7 +50,7 @@ pub struct ScratchTables {
 }
 
 impl ScratchTables {
-    /// Creates a folder for tables in `scratch`. This function blocks.
+    /// Creates a folder for tables in `scratch`.
     ///
     /// # Errors
     /// Returns an error if the folder or the database cannot be created.
@@ -171,7 +170,7 @@ pub struct Archive {
     start: StartingPosition,
     first: Node,
     tables: Box<dyn ArchiveTables>,
-    /// The lists of tables that have been read, by depth.
+    /// Lists of tables, by depth. A list is added when it has been read.
     lists: BTreeMap<u32, Vec<Table>>,
     /// Whether a shard has a table, by depth and shard. Contains only the shards that were fetched; their tables are in
     /// `tables` or `new`.
@@ -212,7 +211,7 @@ impl Archive {
     }
 
     /// Calls `look` repeatedly until it returns a result or an error other than missing tables. Between the calls, fetches
-    /// the missing tables. `look` should continue where it stopped, like [`GameSearch::resume`].
+    /// the missing tables. Each call of `look` should resume the work of the previous call, as [`GameSearch::resume`] does.
     ///
     /// # Errors
     /// Returns any error from `look` except missing tables, [`ReadError::Tables`] if a table cannot be

@@ -11,11 +11,11 @@ pub enum RunState {
     Queued,
     /// The run is being searched, or was being searched when its coordinator stopped.
     Running,
-    /// The search has ended and the best game was read back.
+    /// The search has reached the end of all games or a limit.
     Finished,
     /// A user stopped the run.
     Cancelled,
-    /// The run cannot continue.
+    /// An error ended the run.
     Failed,
 }
 

@@ -139,7 +139,7 @@ impl EndSearch<'_> {
                 let wells = record.wells().take(piece).chain(found.wells);
                 self.take_better(&mut best, wells.collect())?;
             }
-            // A proof for a piece implies a proof for all later pieces.
+            // Without a proof for this piece, there is no proof for an earlier piece.
             if !found.proven {
                 break;
             }

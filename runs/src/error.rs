@@ -5,7 +5,7 @@ use crate::spec::SpecError;
 use hatebeam_objects::ObjectError;
 use thiserror::Error;
 
-/// Error with a manifest or with an object that a manifest names.
+/// Error in reading or writing a manifest, or an object that a manifest names.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManifestError {

@@ -27,8 +27,8 @@ pub struct GameResult {
     /// Files of the game, relative to the run's prefix or folder. The first file is the replay.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Number, counted from 1, of the piece at which a better game fails. HATETRIS gives a different piece there because a
-    /// well is repeated.
+    /// Number, counted from 1, of the piece that HATETRIS replaces in a better game because a well is repeated. `None` if
+    /// the search found no better game.
     #[serde(default)]
     pub parted_at: Option<usize>,
 }

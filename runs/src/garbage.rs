@@ -31,10 +31,10 @@ pub async fn collect_garbage(
     let prefix = manifest.prefix();
     let epochs = kept_epochs(manifest);
     let is_named = |key: &str| match DepthObject::parse(key) {
-        // A higher epoch means that another coordinator has taken over the run.
+        // Another coordinator has taken over the run and may need this object.
         Some(object) if object.epoch > manifest.epoch => true,
         Some(object) => epochs.get(&object.depth) == Some(&object.epoch),
-        // Objects with other keys were not written by this program, so they are kept.
+        // This program writes no objects with other keys, so such objects are kept.
         None => true,
     };
     let mut garbage = Garbage::default();

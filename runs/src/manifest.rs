@@ -1,8 +1,8 @@
 //! The manifest of a run in the object store: `runs/<name>/manifest.json`.
 //!
 //! Only the coordinator writes it. For each depth, the manifest names a list of tables
-//! (`tables/<depth>-<epoch>.json`), and the list names the tables with their lengths and checksums. An object
-//! that cannot be reached from the manifest is garbage.
+//! (`tables/<depth>-<epoch>.json`), and the list names the tables with their lengths and checksums. Lists that the
+//! manifest does not name, and their tables, are garbage.
 
 use crate::end::{EndReason, RunState, end_in_words};
 use crate::error::ManifestError;

@@ -5,17 +5,17 @@ use thiserror::Error;
 /// The reason why a name or the beginning of a name does not identify a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// No run name begins with the abbreviation.
+    /// No run name begins with the wanted name.
     #[error("there is no run {0:?}")]
     Unknown(String),
-    /// Several run names begin with the abbreviation.
+    /// Several run names begin with the wanted name.
     #[error("'{wanted}' is ambiguous ({first} or {second}): give more of the name")]
     Ambiguous {
-        /// The abbreviated name.
+        /// The wanted name.
         wanted: String,
-        /// A name that begins with the abbreviation.
+        /// A run name that begins with the wanted name.
         first: String,
-        /// Another name that begins with the abbreviation.
+        /// Another run name that begins with the wanted name.
         second: String,
     },
 }

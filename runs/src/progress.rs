@@ -46,11 +46,11 @@ const PATTERNS: &[(f64, f64)] = &[
 /// Rows cleared by the best games found with the other evaluators, in the same form as [`PATTERNS`]. The numbers were
 /// measured with `knewjade` and the published weights.
 const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
-/// Number of cells in a row.
+/// Number of cells in a row of the standard well.
 const CELLS_PER_LINE: f64 = 10.0;
 /// Number of cells in a piece.
 const CELLS_PER_PIECE: f64 = 4.0;
-/// Number of cells in the well when a game is over.
+/// Typical number of filled cells in the standard well when a game is over.
 const CELLS_LEFT: f64 = 134.0;
 /// Lowest and highest likely ratio of a game's length to the length interpolated for its width. The length is
 /// a chaotic function of the width, and weights have an even larger effect.

@@ -1,5 +1,5 @@
-//! Reading back the best game of a run: lookups in the stored tables find the wells of the game, pieces are added until
-//! the game is over, and the exact rules verify it.
+//! Reading back the best game of a run. Lookups in the stored tables find the wells of the game. Then pieces are added
+//! until the game is over, and the game is played by the exact rules.
 
 use crate::spec::StartingPosition;
 use hatebeam_game::{
@@ -37,8 +37,8 @@ pub struct BestGame {
     pub depth: u32,
     /// Number of lookups needed to read the game back.
     pub lookups: u64,
-    /// Number, counted from 1, of the piece at which a better game fails. HATETRIS gives a different piece there because a
-    /// well is repeated, a rule that the beam search does not apply.
+    /// Number, counted from 1, of the piece that HATETRIS replaces in a better game because a well is repeated. The beam
+    /// search does not apply this rule. `None` if the search found no better game.
     pub parted_at: Option<usize>,
 }
 
@@ -99,8 +99,8 @@ pub fn best_game(run: &impl ReadableRun) -> Result<BestGame, GameError> {
     GameSearch::best(run).resume(run)
 }
 
-/// Reads back the game through the best well at a depth and continues it to its end. If HATETRIS changes a
-/// piece before that well, the game follows the search only up to that piece.
+/// Reads back the game that passes through the best well at a depth, and continues the game to its end. If HATETRIS
+/// changes a piece before that well, the game follows the search only up to that piece.
 ///
 /// # Errors
 /// Returns [`StoreError::NoDepth`] in [`GameError::Store`] if the run has no such depth, and other variants
@@ -109,7 +109,7 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
     GameSearch::through(run, depth)?.resume(run)
 }
 
-/// A search for a game of a run. Like [`PathSearch`], it keeps its progress when a lookup fails.
+/// A search for a game of a run. If a lookup fails, the search keeps its progress, as [`PathSearch`] does.
 ///
 /// HATETRIS has a loop rule: it gives a different piece if a well is repeated. The beam search does not apply this rule. If
 /// the rule changes a piece of a game that was read back, HATETRIS cuts the game short: only the part before that piece is
@@ -120,7 +120,7 @@ pub struct GameSearch {
     candidates: Vec<DepthRecord>,
     /// Whether to accept a game even if HATETRIS cuts it short before the start of the search.
     allow_cut: bool,
-    /// The path to the best well of the last candidate, if it is being searched.
+    /// Search for the path to the best well of the last candidate; `None` if the search has not begun.
     path: Option<PathSearch>,
     parted_at: Option<usize>,
     /// The best valid part that was found so far among games that HATETRIS cuts short.

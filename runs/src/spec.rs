@@ -1,7 +1,7 @@
 //! The specification of a run.
 //!
-//! It contains everything that can change a frontier (the wells kept at a depth), and nothing else. Runs with
-//! equal specifications have equal frontiers on every machine and with any number of threads.
+//! A specification contains everything that can change a frontier (the wells kept at a depth), and nothing else. Runs
+//! with equal specifications have equal frontiers on every machine and with any number of threads.
 
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
@@ -104,7 +104,7 @@ impl StartingPosition {
         self.wells.last().unwrap_or(&Well::EMPTY)
     }
 
-    /// Returns the depth at which the search begins: the number of pieces placed before.
+    /// Returns the depth at which the search begins: the number of pieces placed before it.
     pub fn depth(&self) -> u32 {
         u32::try_from(self.wells.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
@@ -212,10 +212,11 @@ impl RunSpec {
         }
     }
 
-    /// Checks that a program with this fingerprint finds the same frontiers as the program that wrote the specification.
+    /// Checks that the specification has the fingerprint of `program`. Programs with equal fingerprints find the same
+    /// frontiers.
     ///
     /// # Errors
-    /// Returns [`SpecError::Search`] if it does not.
+    /// Returns [`SpecError::Search`] if the fingerprints differ.
     pub fn check_search(&self, program: &Fingerprint) -> Result<(), SpecError> {
         if self.search == *program {
             return Ok(());
@@ -234,7 +235,7 @@ impl RunSpec {
         Ok(Emulator::new(self.well.geometry()?, self.well.rules()))
     }
 
-    /// Returns the depth at which the search begins: the number of pieces placed before.
+    /// Returns the depth at which the search begins: the number of pieces placed before it.
     pub fn start_depth(&self) -> u32 {
         match self.start {
             Start::Replay { piece, .. } => piece.saturating_sub(1),
@@ -242,7 +243,7 @@ impl RunSpec {
         }
     }
 
-    /// Returns a name for the run that consists of the evaluator, the width, and a hash of the whole
+    /// Returns the default name of the run, which consists of the evaluator, the width, and a hash of the whole
     /// specification.
     pub fn name(&self) -> String {
         let mut text = serde_json::to_string(self).unwrap_or_default();

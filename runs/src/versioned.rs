@@ -9,8 +9,8 @@ use hatebeam_objects::{Condition, Objects, Stored, Version};
 /// A manifest and its version in the object store.
 ///
 /// If the store supports conditional writes, each write requires that the store still has this version. If two
-/// coordinators then write the same manifest, one of them gets [`ManifestError::Superseded`] and stops. Without
-/// conditional writes, each write replaces the manifest in the store.
+/// coordinators then write the same manifest, one of them gets [`ManifestError::Superseded`]. Without conditional
+/// writes, each write replaces the manifest in the store.
 #[derive(Debug)]
 pub struct VersionedManifest {
     objects: Objects,

@@ -69,7 +69,7 @@ impl WeightsFile {
     /// Returns a [`WeightsError`] if the file cannot be read or parsed.
     pub fn read(path: &Path) -> Result<WeightsFile, WeightsError> {
         let mut text = String::new();
-        // The size is checked after reading, because a device reports no file size.
+        // The size is checked after reading, because the path may name a device, which reports no size.
         let mut limited = fs::File::open(path)?.take(MAX_FILE_BYTES + 1);
         limited.read_to_string(&mut text)?;
         if text.len() as u64 > MAX_FILE_BYTES {

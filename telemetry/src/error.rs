@@ -1,15 +1,15 @@
-//! Errors that occur when starting logs, spans or metrics.
+//! Errors in starting the log, the spans or the metrics of a process.
 
 use thiserror::Error;
 
-/// Error that occurs when starting logs, spans or metrics.
+/// Error in starting the log, the spans or the metrics of a process.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TelemetryError {
     /// The filter in the variable `HATEBEAM_LOG` is invalid.
     #[error("HATEBEAM_LOG is not valid")]
     Filter(#[source] tracing_subscriber::filter::FromEnvError),
-    /// Logging has already been started in this process.
+    /// The log of this process has already been started.
     #[error("cannot start logging")]
     Logs(#[source] tracing_subscriber::util::TryInitError),
     /// The address of the collector does not begin with `http://`.

@@ -16,7 +16,7 @@ impl ClusterCommand {
     }
 }
 
-/// The object store to read instead of this machine's runs.
+/// The object store to use instead of the runs on this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FromStoreArgs {}
 

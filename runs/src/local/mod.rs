@@ -29,8 +29,8 @@ use thiserror::Error;
 /// Name of the folder for the files of the best game, inside a run's folder.
 pub const REPLAYS: &str = "replays";
 
-/// Copies the files of a run's best game to a folder that remains when the run is deleted. Returns the new
-/// folder, which has the name of the run and is in `replays`, or `None` if the run has no such files.
+/// Copies the files of a run's best game to a new folder in `replays`, which has the name of the run. Returns the
+/// path of the new folder, or `None` if the run has no such files.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written.
@@ -42,7 +42,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
     fs::create_dir_all(&folder)?;
     for file in files {
         let file = file?;
-        // The run may be on another disk, so files cannot be renamed.
+        // The files are copied instead of renamed, because the folders may be on different disks.
         fs::copy(file.path(), folder.join(file.file_name()))?;
     }
     Ok(Some(folder))

@@ -77,7 +77,8 @@ impl Run {
         depths.iter().filter(is_missing).map(|record| record.depth)
     }
 
-    /// Returns the last intact frontier (the wells kept at a depth) before `depth`.
+    /// Returns the last intact frontier (the wells kept at a depth) before `depth`, or the first frontier of the run if no
+    /// such frontier is stored.
     fn whole_before(&self, depth: u32) -> Result<Frontier, RunError> {
         let mut records = self.store.depths().iter().rev();
         match records.find(|record| record.kept && record.depth < depth) {

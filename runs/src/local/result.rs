@@ -28,7 +28,7 @@ pub struct SearchResult {
     pub run: String,
     /// The reason why the search ended.
     pub end: EndReason,
-    /// The last depth.
+    /// Last committed depth.
     pub depth: u32,
     /// Digest of the last frontier.
     pub digest: String,
@@ -45,7 +45,7 @@ pub struct SearchResult {
 }
 
 impl SearchResult {
-    /// Returns the paths of the best game's files if the run is in `folder`. The first path is the replay.
+    /// Returns the paths of the best game's files in the run's folder. The first path is the replay.
     pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
         let files = self.game.iter().flat_map(|game| &game.files);
         files.map(|file| folder.join(file)).collect()

@@ -90,7 +90,6 @@ pub(super) struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// Returns the certificate folder.
     pub(super) fn dir(&self) -> Option<&Path> {
         self.tls.as_deref()
     }

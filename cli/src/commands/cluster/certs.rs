@@ -20,7 +20,7 @@ pub(crate) struct CertsArgs {
     #[arg(long, value_name = "N", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
     days: u32,
-    /// Also make a certificate that only the worker with this name can use; can be repeated
+    /// Also make a certificate that is valid only for the worker with this name; can be repeated
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
     /// Make new certificates with the existing CA

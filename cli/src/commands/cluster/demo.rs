@@ -12,7 +12,7 @@ const HELP: &str = include_str!("../../../help/demo.txt").trim_ascii_end();
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct DemoArgs {
-    /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
+    /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
     /// Folder for all files, created if necessary [default: a temporary folder]

@@ -23,7 +23,7 @@ const HELP: &str = include_str!("../../../help/plan.txt").trim_ascii_end();
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct PlanArgs {
-    /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
+    /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", value_parser = parse_wells)]
     width: u64,
     /// AWS instance type of the machines, or local for this machine
@@ -46,7 +46,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = 250)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     depths: u32,
-    /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last
+    /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last for only
+    /// the last depth
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Retention,
     /// Market on which machines are rented

@@ -85,7 +85,7 @@ struct PullArgs {
     /// Format; `all` writes a file in each format to the folder --out, or to the current folder
     #[arg(long, value_name = "FORMAT", default_value = "base2048", value_parser = formats_parser())]
     format: Formats,
-    /// File to write, or a folder in which to write a file named after the run [default: standard output]
+    /// File to write, or a folder in which to write a file with a default name [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -105,7 +105,7 @@ struct SoFarArgs {
     #[arg(long, value_name = "FORMAT", default_value = "base2048")]
     #[arg(value_parser = format_parser(&[Format::Base2048, Format::Raw, Format::Json, Format::Svg]))]
     format: Format,
-    /// File to write, or a folder in which to write a file named after the run [default: standard output]
+    /// File to write, or a folder in which to write a file with a default name [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     out: Option<PathBuf>,
     #[command(flatten)]

@@ -37,7 +37,7 @@ pub(super) struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// Starts the logs, and checks the addresses.
+    /// Starts the log, and checks the addresses to listen on.
     pub(super) fn start(&self, process: &'static str, listen: SocketAddr) -> anyhow::Result<Logs> {
         let logs = self
             .spans

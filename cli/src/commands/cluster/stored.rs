@@ -15,10 +15,10 @@ use hatebeam_telemetry::depth_table;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-/// The object store to read instead of this machine's runs.
+/// The object store to use instead of the runs on this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FromStoreArgs {
-    /// Read a coordinator's runs from this object store instead of this machine's runs: a folder, or
+    /// Use a coordinator's runs in this object store, instead of the runs on this machine: a folder, or
     /// s3://BUCKET/PREFIX. The coordinator does not need to be running
     #[arg(long, value_name = "PLACE", conflicts_with = "state")]
     store: Option<String>,

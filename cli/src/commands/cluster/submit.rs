@@ -27,15 +27,16 @@ pub(crate) struct SubmitArgs {
         hide_default_value = true
     )]
     max_depth: u32,
-    /// Maximum cost in dollars: the run stops before a depth that would exceed it, and its best game is read back. To
-    /// resume the run, submit it again with a higher limit [default: no limit]
+    /// Maximum cost in dollars: the run stops before a depth that would exceed the limit, and its best game is read back.
+    /// To resume the run, submit it again with a higher limit [default: no limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<Micros>,
-    /// Maximum hours of searching and waiting for workers: the run stops at this limit as with --max-cost
-    /// [default: no limit]
+    /// Maximum hours of searching and waiting for workers: like --max-cost, stops the run before a depth that would exceed
+    /// the limit [default: no limit]
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
-    /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last
+    /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last for only
+    /// the last depth
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Retention,
     /// Number of shards per depth, 1 to 4096; use many more shards than workers [default: one per
