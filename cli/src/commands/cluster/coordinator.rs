@@ -40,7 +40,7 @@ pub(crate) struct CoordinatorArgs {
     #[arg(long, value_name = "URI")]
     advertise: Option<String>,
     /// File with the time at which the machines will be stopped, such as 2026-11-22T06:00:00Z. `status` shows the
-    /// remaining time, and the dashboard warns during the last hour. The file is read every 30 seconds
+    /// remaining time, and `watch` and the dashboard warn during the last hour. The file is read every 30 seconds
     #[arg(long, value_name = "FILE")]
     deadline_file: Option<PathBuf>,
     /// Exit with code 0 after this many minutes without an open run, to release rented machines [default: never]
