@@ -78,7 +78,7 @@ group! {
         lost: Counter, "coordinator_workers_lost", "Workers that disconnected without being released";
         epochs: Counter, "coordinator_epochs", "Epochs started, each with a new assignment of shards to workers";
         failures: Labeled<Counter>, "coordinator_depth_failures" by cause ["lost" "failed"],
-            "Depths restarted because a worker was lost, or because it failed to carry out an order";
+            "Depths restarted because a worker was lost or failed to execute an order";
         repeats: Counter, "coordinator_depth_repeats", "Depths expanded again because the candidate tables were too small";
         high_floors: Counter, "coordinator_high_floors", "Depths expanded again because the estimated floor was above the cut";
         phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "select" "commit"],
@@ -121,7 +121,7 @@ group! {
         sent_bytes: Counter, "worker_exchange_sent" in bytes, "Size of the batches sent";
         received_bytes: Counter, "worker_exchange_received" in bytes, "Size of the batches received";
         refused: Counter, "worker_exchange_refusals", "Streams from other workers that were refused or aborted";
-        stalls: Counter, "worker_exchange_stalls", "Times that a thread waited because a stream's queue was full";
+        stalls: Counter, "worker_exchange_stalls", "Number of times that a thread waited because a stream's queue was full";
         stalled: Seconds, "worker_exchange_stalled" in seconds,
             "Time that threads waited because a stream's queue was full, summed over the threads";
         phases: Labeled<Histogram>, "worker_phase" in seconds

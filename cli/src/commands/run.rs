@@ -172,7 +172,7 @@ impl SearchArgs {
         let free = free_bytes(state.root())?;
         if self.has_notes() {
             output::note(format_args!(
-                "a run of {width} wells needs up to {} of memory, and {} of disk for {depths} depths; {} are free",
+                "a run of width {width} needs up to {} of memory, and {} of disk for {depths} depths; {} of disk is free",
                 bytes(memory),
                 bytes(disk(keep)),
                 bytes(free)
@@ -185,7 +185,7 @@ impl SearchArgs {
             && memory > available
         {
             bail!(
-                "a width of {width} needs {} of memory, and {} are available: pass --width {} or less, or \
+                "a run of width {width} needs {} of memory, and {} is available: pass --width {} or less, or \
                  --ignore-limits",
                 bytes(memory),
                 bytes(available),
@@ -203,7 +203,7 @@ impl SearchArgs {
                 format!("pass --keep {keep} for {}, ", bytes(disk(keep)))
             });
             bail!(
-                "{depths} depths of {width} wells need {} of disk, and {} are free in {}: {alternative}name another \
+                "{depths} depths of {width} wells need {} of disk, and {} is free in {}: {alternative}name another \
                  folder with --state, or pass --ignore-limits (a full disk damages no committed depth)",
                 bytes(disk(keep)),
                 bytes(free),
