@@ -51,7 +51,7 @@ pub(crate) enum ClusterCommand {
     Limit(limit::LimitArgs),
     /// Stop a coordinator's run and keep its committed depths
     Cancel(cancel::CancelArgs),
-    /// Stop assigning shards to a worker, or start again
+    /// Drain a worker: assign no shards to it until --undo
     Drain(drain::DrainArgs),
     /// List and download replays from the object store
     Replays(replays::ReplaysArgs),
