@@ -495,7 +495,7 @@ fn run_can_start_from_replay_or_well() {
 }
 
 #[test]
-fn every_well_of_every_depth_can_be_read_back() {
+fn sampled_wells_of_all_kept_depths_can_be_read_back() {
     let folder = tempfile::tempdir().unwrap();
     for keep in [Retention::All, Retention::Every(4)] {
         let dir = folder.path().join(keep.to_string());
@@ -521,7 +521,7 @@ fn every_well_of_every_depth_can_be_read_back() {
 }
 
 #[test]
-fn opening_run_with_different_specification_is_an_error() {
+fn run_can_be_opened_only_once_and_with_its_own_specification() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let run = Run::open_or_create(&dir, &spec(100), None).unwrap();
@@ -546,7 +546,7 @@ fn opening_run_with_different_specification_is_an_error() {
 }
 
 #[test]
-fn error_for_invalid_specification_names_the_field() {
+fn error_for_invalid_specification_names_the_problem() {
     let refused = |change: fn(&mut RunSpec)| {
         let mut spec = spec(100);
         change(&mut spec);
