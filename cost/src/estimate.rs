@@ -1,9 +1,9 @@
 //! Estimates of a run's time and cost, before the run is submitted.
 //!
-//! If the price table contains the workers' machines, the estimate comes from the model in [`crate::model`]. Otherwise
-//! it comes from the speed of an earlier run. If there is no earlier run either, it comes from the model, which then
-//! assumes typical machines with the workers' thread counts. The number of depths is known only at the end of a run, so
-//! the estimate is a range.
+//! If the price table contains the workers' machine types, the estimate is based on the model in [`crate::model`].
+//! Otherwise it is based on the speed of an earlier run. If there is no earlier run either, it is based on the model
+//! with typical machines that have the workers' thread counts. The number of depths is known only at the end of a run,
+//! so the estimate is a range.
 
 use crate::instances::{InstanceType, PriceTable};
 use crate::machine::{Machine, one_per_machine};
@@ -12,17 +12,17 @@ use crate::money::Micros;
 use crate::prices::ObjectStorePrices;
 use serde::Serialize;
 
-/// Machine that the estimate assumes if there is no worker.
+/// Machine type that the estimate assumes if there is no worker.
 const DEFAULT_INSTANCE: &str = "c5d.18xlarge";
 /// Lowest and highest likely ratio of the real time to the model's time. The range includes a margin, because the
 /// machines' capacity is assumed, not measured.
 const MODEL_RANGE: [f64; 2] = [0.8, 1.5];
-/// Lowest and highest likely ratio of the real time to a time that is computed from an earlier run, which had another
-/// width and other workers.
+/// Lowest and highest likely ratio of the real time to a time that is computed from an earlier run. The earlier run may
+/// have had a different width and different workers.
 const MEASURED_RANGE: [f64; 2] = [0.7, 1.6];
 /// Lowest and highest likely ratio of the real time to the model's time if only the machines' thread counts are known.
 const GUESSED_RANGE: [f64; 2] = [0.5, 2.5];
-/// Minimum number of depths of an earlier run whose speed is used. The first depths of a run are narrow.
+/// Minimum last depth of an earlier run whose speed is used. The first depths of a run are narrow.
 const MIN_DEPTHS: u32 = 30;
 /// Approximate number of depths before a beam has its full width.
 const NARROW_DEPTHS: u32 = 12;
@@ -38,7 +38,7 @@ pub struct EstimateWorker {
     pub memory_bytes: u64,
 }
 
-/// An earlier run, from whose speed the speed of the workers can be estimated.
+/// An earlier run, whose speed can be used for an estimate.
 #[derive(Clone, Debug)]
 pub struct EarlierRun {
     /// Name of the run.
@@ -60,7 +60,7 @@ pub struct EstimateInputs {
     pub beam: Beam,
     /// Lowest and highest likely number of depths.
     pub depths: [u32; 2],
-    /// Share of the depths that keep their tables.
+    /// Fraction of the depths whose tables are kept.
     pub kept_share: f64,
     /// The workers.
     pub workers: Vec<EstimateWorker>,
@@ -135,7 +135,7 @@ pub fn estimate(inputs: &EstimateInputs) -> Estimate {
 /// Machines that would search the run.
 struct Machines {
     profiles: Vec<MachineProfile>,
-    /// Whether the price table contains all machines.
+    /// Whether the price table contains the types of all machines.
     are_known: bool,
     /// Price of all machines; `None` if the price of a machine is unknown.
     dollars_per_hour: Option<f64>,
@@ -182,8 +182,8 @@ fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines 
     }
 }
 
-/// Returns the assumed capacity of a machine of which only the thread counts and the memory of its workers are known.
-/// `first` is one of these workers.
+/// Returns the assumed capacity of a machine whose type is not in the price table. It is the sum of the threads and the
+/// memory of the machine's workers, of which `first` is one.
 fn unknown_profile(first: &EstimateWorker, all: &[EstimateWorker]) -> MachineProfile {
     let id = &first.machine.id;
     let others = all.iter().filter(|worker| {
@@ -205,7 +205,7 @@ struct Speed {
     seconds: f64,
     /// Lowest and highest likely ratio of the real time to `seconds`.
     range: [f64; 2],
-    /// Number of writes to the object store.
+    /// Number of writes to the object store per depth.
     puts: f64,
     basis: String,
 }
@@ -247,7 +247,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
     }
 }
 
-/// Returns a warning if a worker has too little memory for its shards.
+/// Returns a warning if a machine has too little memory for its shards.
 fn memory_warning(machines: &Machines, models: &[DepthModel]) -> Option<String> {
     let mut pairs = models.iter().zip(&machines.profiles);
     // A worker whose memory is unknown is assumed to have enough.
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn model_estimates_known_machines() {
+    fn estimate_for_known_machines_is_based_on_the_model() {
         let of = |count| {
             let workers = vec![worker(DEFAULT_INSTANCE, Some(3.456)); count];
             estimate(&estimate_of(25_000_000, workers))
@@ -364,7 +364,7 @@ mod tests {
         }];
         let estimated = estimate(&inputs);
         assert!(estimated.basis.contains("other"), "{estimated:?}");
-        // The earlier run searched 100 depths of full width in 50 s. At twice the width a depth takes 1 s.
+        // The earlier run searched 100 depths at full width in 50 s. At twice the width, a depth takes 1 s.
         let expected = f64::from(DEPTHS[1]) * MEASURED_RANGE[1];
         assert!(
             (estimated.seconds[1] - expected).abs() < 1e-6,

@@ -40,7 +40,8 @@ pub struct InstanceType {
 }
 
 impl InstanceType {
-    /// Returns a machine type with the given number of cores, typical network and disk, and the price 0.
+    /// Returns a machine type with the given number of cores, 1 GiB of memory, a typical network and disk, and the
+    /// price 0.
     pub fn unnamed(name: &str, cores: u32) -> InstanceType {
         InstanceType {
             name: name.to_owned(),
@@ -100,7 +101,7 @@ impl Market {
         }
     }
 
-    /// Returns the market with this name.
+    /// Returns the market with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Market> {
         Market::ALL.into_iter().find(|market| market.name() == name)
     }
@@ -148,11 +149,11 @@ pub struct PriceTable {
     pub region: String,
     /// Regions with the same prices.
     pub same_price_regions: Vec<String>,
-    /// Assumed ratio of the prices in all other regions to those in the table. It is a ceiling.
+    /// Assumed maximum ratio of a price in any other region to the price in the table.
     pub ceiling_of_other_regions: f64,
-    /// Assumed price of a vCPU for an hour, for types that the table does not contain. It is a ceiling.
+    /// Assumed maximum price of a vCPU per hour, for types that the table does not contain.
     pub ceiling_dollars_per_vcpu: f64,
-    /// Price of a gigabyte that one machine sends to another one in another zone.
+    /// Price of sending a gigabyte to a machine in another zone.
     pub dollars_per_gb_between_zones: f64,
     /// Prices of S3.
     pub s3: S3Prices,
@@ -162,10 +163,10 @@ pub struct PriceTable {
 }
 
 const DAY_MS: u64 = 86_400_000;
-/// Prices that are older than this need a check.
+/// Age in days above which prices cause a warning.
 const OLD_DAYS: u64 = 365;
 
-/// Returns the days from 1970 to a date such as `2025-01-31`.
+/// Returns the number of days from 1 January 1970 to a date such as `2025-01-31`, or `None` if the text is not a date.
 fn days_since_1970(date: &str) -> Option<u64> {
     let mut parts = date.splitn(3, '-').map(str::parse::<u64>);
     let (year, month, day) = (
@@ -173,14 +174,14 @@ fn days_since_1970(date: &str) -> Option<u64> {
         parts.next()?.ok()?,
         parts.next()?.ok()?,
     );
-    // Counts years from March on, so that the leap day is the last one of a year.
+    // Here a year begins in March, so that a leap day is the last day of its year.
     let year = if month < 3 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let leap_days = year / 4 - year / 100 + year / 400;
     (year * 365 + leap_days + day_of_year).checked_sub(719_468)
 }
 
-/// A type of machine that the table does not contain.
+/// Error for a machine type that the table does not contain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown machine type {name:?}: known types are {known}")]
 pub struct UnknownInstance {
@@ -196,11 +197,11 @@ impl PriceTable {
         static TABLE: OnceLock<PriceTable> = OnceLock::new();
         TABLE.get_or_init(|| {
             toml::from_str(include_str!("instances.toml"))
-                .expect("the table is compiled into the program, and a test parses it")
+                .expect("the built-in price table is valid: a test parses it")
         })
     }
 
-    /// Returns the machine type with this name, ignoring upper and lower case.
+    /// Returns the machine type with this name. The case of letters does not matter.
     ///
     /// # Errors
     /// Returns [`UnknownInstance`] if the table does not contain the name.
@@ -225,7 +226,8 @@ impl PriceTable {
         }
     }
 
-    /// Returns whether the prices apply to a region. An unknown region is assumed to be one of the table's.
+    /// Returns whether the prices apply to a region. An unknown region, whose name is empty, is assumed to be one of
+    /// the table's regions.
     fn has_region(&self, region: &str) -> bool {
         let mut regions = self.same_price_regions.iter().chain([&self.region]);
         region.is_empty() || regions.any(|known| known == region)
@@ -241,7 +243,7 @@ impl PriceTable {
         } else {
             let factor = self.ceiling_of_other_regions;
             let from = format!(
-                "ASSUMED: {factor} times the price of {} in {}, as the table has no prices of this region",
+                "ASSUMED: {factor} times the price of {} in {}, because the table has no prices for this region",
                 self.as_of, self.region
             );
             (factor, from)
@@ -249,8 +251,9 @@ impl PriceTable {
         (Micros::from_dollars(dollars * factor), from)
     }
 
-    /// Sets the price of a machine: `chosen` if the user chose one, else that of the table. A kind that the table does
-    /// not contain counts at the ceiling for `vcpus`. A machine without a kind has no price, because it is not rented.
+    /// Sets the price of a machine and the source of the price. The price is `chosen` if the user chose one, and the
+    /// price in the table otherwise. For a type that the table does not contain, it is the assumed maximum for
+    /// `vcpus` vCPUs. A machine without a type has no price, because it is not rented.
     pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>, vcpus: usize) {
         let (price, from) = match (chosen, self.find(&machine.kind)) {
             (Some(price), _) => (Some(price), "set by --price-per-hour".to_owned()),
@@ -262,8 +265,9 @@ impl PriceTable {
             (None, Err(_)) => {
                 let ceiling = self.ceiling_dollars_per_vcpu;
                 let price = Micros::from_dollars(ceiling * vcpus as f64);
-                let from =
-                    format!("ASSUMED: {ceiling} dollars a vCPU, as the table has no such type");
+                let from = format!(
+                    "ASSUMED: {ceiling} dollars per vCPU, because the table lacks this type"
+                );
                 (Some(price), from)
             }
         };
@@ -271,17 +275,18 @@ impl PriceTable {
         machine.price_from = from;
     }
 
-    /// Returns the age of the prices in days at this time, in milliseconds since 1970.
+    /// Returns the age of the prices in days. `now_ms` is the current time in milliseconds since 1970.
     pub fn age_days(&self, now_ms: u64) -> u64 {
         (now_ms / DAY_MS).saturating_sub(days_since_1970(&self.as_of).unwrap_or(0))
     }
 
-    /// Returns a warning about old prices, if they are old at this time.
+    /// Returns a warning if the prices are more than a year old. `now_ms` is the current time in milliseconds since
+    /// 1970.
     pub fn age_warning(&self, now_ms: u64) -> Option<String> {
         let days = self.age_days(now_ms);
         (days > OLD_DAYS).then(|| {
             format!(
-                "the prices are of {}, {} months ago: check them, or give --price-per-hour",
+                "the prices are from {}, {} months ago: check them, or give --price-per-hour",
                 self.as_of,
                 days * 12 / 365
             )
@@ -309,7 +314,7 @@ mod tests {
                 instance.spot > 0.0 && instance.spot < instance.on_demand,
                 "{name}"
             );
-            // A core costs 4 to 10 cents an hour; a vCPU that is a whole core costs 2 to 6. Burstable machines cost less.
+            // A vCPU costs 3 to 7 cents per hour. A vCPU of a burstable machine may cost less, but at least 0.8 cents.
             let per_vcpu = instance.on_demand / f64::from(instance.vcpus);
             let least = if name.starts_with('t') { 0.008 } else { 0.03 };
             assert!((least..0.07).contains(&per_vcpu), "{name} {per_vcpu}");
@@ -331,17 +336,17 @@ mod tests {
     }
 
     #[test]
-    fn machine_of_an_unknown_type_counts_at_the_ceiling() {
+    fn machine_of_unknown_type_costs_the_maximum_per_vcpu() {
         let unknown = priced("u7i-12tb.224xlarge", "spot", None);
         assert_eq!(unknown.price_per_hour, Some(Micros(8 * 250_000)));
-        assert!(unknown.price_from.contains("0.25 dollars a vCPU"));
+        assert!(unknown.price_from.contains("0.25 dollars per vCPU"));
         assert!(unknown.price_from.len() <= crate::MAX_TEXT);
         let chosen = priced("u7i-12tb.224xlarge", "spot", Some(0.5));
         assert_eq!(chosen.price_per_hour, Some(Micros(500_000)));
     }
 
     #[test]
-    fn machine_in_another_region_counts_at_a_ceiling() {
+    fn machine_in_another_region_costs_a_multiple_of_the_table_price() {
         let price_in = |region: &str| {
             let mut machine = priced("c5d.18xlarge", "on-demand", None);
             machine.region = region.to_owned();
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn age_of_the_prices_is_known() {
+    fn price_age_is_counted_from_the_table_date() {
         assert_eq!(days_since_1970("1970-01-01"), Some(0));
         assert_eq!(days_since_1970("2000-02-29"), Some(11_016));
         assert_eq!(days_since_1970("2025-01-01"), Some(20_089));
@@ -391,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_prices_are_whole_numbers_and_others_are_zero() {
+    fn s3_prices_convert_to_whole_numbers_and_other_stores_are_free() {
         let prices = PriceTable::get().object_store(true);
         assert_eq!((prices.nanos_per_write, prices.nanos_per_read), (5000, 400));
         assert_eq!(prices.per_gb_month, Micros(23_000));

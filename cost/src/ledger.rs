@@ -1,20 +1,21 @@
 //! Usage of a run: machines, requests and storage.
 //!
 //! A machine is charged at its own price from the time at which it first works on the run until it is last seen. If a
-//! machine is absent for a while and returns, its absence is charged too, because it was rented all the time. The same
-//! applies to the machines that a new coordinator finds when it takes over a run. All sums consist of whole numbers
-//! (milliseconds, requests, millionths of a dollar), so the result does not depend on the order of addition.
+//! machine is absent for a while and returns, its absence is charged too, because it stayed rented. The exception is a
+//! long absence after which its process has been restarted. The same rules apply when a new coordinator takes over a
+//! run. All sums consist of whole numbers (milliseconds, requests, millionths of a dollar), so the result does not
+//! depend on the order of addition.
 
 use crate::machine::{ActiveProcess, Machine};
 use crate::money::Micros;
 use crate::prices::ObjectStorePrices;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of departed machines with separate entries. If there are more, their entries are merged by kind. This
-/// bounds the size of the run's manifest, which contains the ledger and is written at each depth.
+/// Maximum number of departed machines with separate entries. If there are more, the entries of equal machines are
+/// merged. This bounds the size of the run's manifest, which contains the ledger and is written at each depth.
 const MAX_DEPARTED: usize = 1000;
-/// Absence in milliseconds up to which a coordinator or a machine that returns counts as having been there. A process that
-/// crashes is restarted within this time; after a longer absence, its machine may have been off.
+/// Longest absence, in milliseconds, that is charged for a coordinator or for a machine with a restarted process. A
+/// process that crashes is restarted within this time. After a longer absence, its machine may have been off.
 const MAX_ABSENCE_MS: u64 = 600_000;
 /// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
@@ -29,7 +30,7 @@ pub struct MachineUsage {
     pub started_ms: u64,
     /// Description and price of the machine.
     pub machine: Machine,
-    /// Duration of the usage.
+    /// Duration of the usage in milliseconds.
     pub milliseconds: u64,
     /// Time at which the machine was last seen, in milliseconds since 1970; `None` once the run no longer uses it.
     pub until_ms: Option<u64>,
@@ -58,15 +59,15 @@ impl MachineUsage {
             && self.machine.market == process.machine.market
     }
 
-    /// Returns whether two ledgers of a run contain the same machine.
+    /// Returns whether two entries, from two ledgers of a run, describe the same machine.
     fn is_same(&self, other: &MachineUsage) -> bool {
         self.name == other.name
             && self.started_ms == other.started_ms
             && self.machine == other.machine
     }
 
-    /// Records that a process runs on the machine. If the machine was absent for long and the process is newer, the time
-    /// before the process started is not counted.
+    /// Records that a process runs on the machine. If the machine was absent for longer than [`MAX_ABSENCE_MS`] and the
+    /// process has been restarted, the absence before the restart is not charged.
     fn extend_to(&mut self, now_ms: u64, process: &ActiveProcess) {
         let mut since = self.until_ms.unwrap_or(now_ms);
         let is_restarted = process.started_ms > self.started_ms;
@@ -85,13 +86,13 @@ impl MachineUsage {
 pub struct UsageLedger {
     /// Machines, including those that have left.
     pub machines: Vec<MachineUsage>,
-    /// Time during which the run was searched or waited for workers.
+    /// Duration in milliseconds for which the run was searched or waited for workers.
     pub milliseconds: u64,
     /// End of the recorded time, in milliseconds since 1970; `None` while no process works on the run.
     pub until_ms: Option<u64>,
-    /// Requests to the object store that write or list.
+    /// Number of object store requests that write or list.
     pub writes: u64,
-    /// Requests to the object store that read.
+    /// Number of object store requests that read.
     pub reads: u64,
     /// Kibibytes in the object store, multiplied by the seconds during which the run was searched.
     pub kib_seconds: u64,
@@ -122,8 +123,9 @@ impl UsageLedger {
         self.merge_departed(present);
     }
 
-    /// Continues the ledger at this time. If the clock is behind that of the last update, the time in between is not waited
-    /// for: it would not be charged. If no coordinator was running for longer than ten minutes, ten minutes count.
+    /// Resumes the ledger at `now_ms`. If the last update has a later time, because its clock was ahead, the ledger
+    /// is set back to `now_ms`. Otherwise, time would not be charged until `now_ms` reaches that time. If no
+    /// coordinator was running for longer than ten minutes, the run is charged for ten minutes.
     pub fn resume(&mut self, now_ms: u64) {
         let earlier = |until: Option<u64>| until.map(|until| until.min(now_ms));
         let oldest = now_ms.saturating_sub(MAX_ABSENCE_MS);
@@ -133,8 +135,8 @@ impl UsageLedger {
         }
     }
 
-    /// Moves the recorded times after a jump of the clock from `expected_ms` to `now_ms`, so that neither this process nor
-    /// its successor charges the jump.
+    /// Shifts the recorded times by a jump of the clock from `expected_ms` to `now_ms`, so that neither this process
+    /// nor its successor charges the jump.
     pub fn follow_clock(&mut self, expected_ms: u64, now_ms: u64) {
         let moved = |until: Option<u64>| {
             until.map(|until| until.saturating_add(now_ms).saturating_sub(expected_ms))
@@ -145,8 +147,8 @@ impl UsageLedger {
         }
     }
 
-    /// Raises each usage to at least that of `other`, a ledger of the same run that another process advanced at the same
-    /// time. The sum would charge that time twice.
+    /// Raises each usage to at least the usage in `other`, a ledger of the same run that another process advanced at
+    /// the same time. Adding the ledgers would charge the common time twice.
     pub fn cover(&mut self, other: &UsageLedger) {
         self.milliseconds = self.milliseconds.max(other.milliseconds);
         self.writes = self.writes.max(other.writes);
@@ -160,13 +162,14 @@ impl UsageLedger {
         }
     }
 
-    /// Replaces this ledger with `later`, a ledger of the same run that another process may have advanced at the same time.
+    /// Replaces this ledger with `later`, a ledger of the same run that another process may have advanced at the same
+    /// time.
     pub fn follow(&mut self, mut later: UsageLedger) {
         later.cover(self);
         *self = later;
     }
 
-    /// Stops the accounting until the next call of [`advance`](Self::advance): the time between is not charged.
+    /// Stops the accounting. The time until the next call to [`advance`](Self::advance) is not charged.
     pub fn close(&mut self) {
         self.until_ms = None;
         for usage in &mut self.machines {
@@ -174,7 +177,7 @@ impl UsageLedger {
         }
     }
 
-    /// Merges the entries of equal departed machines if there are more than [`MAX_DEPARTED`] of them.
+    /// Merges the entries of equal departed machines if more than [`MAX_DEPARTED`] machines have departed.
     fn merge_departed(&mut self, present: &[ActiveProcess]) {
         if self.machines.len() <= present.len() + MAX_DEPARTED {
             return;
@@ -333,7 +336,7 @@ mod tests {
             },
             name: name.to_owned(),
         };
-        // Two workers share a machine, and one of them restarts: the machine is rented once.
+        // Two workers share a machine, and one of them restarts. The machine is charged once.
         ledger.advance(25 * HOUR, &[named(1, "x"), named(2, "y")], 0);
         ledger.advance(26 * HOUR, &[named(3, "x"), named(2, "y")], 0);
         assert_eq!(ledger.machines[2].milliseconds, HOUR);
@@ -369,8 +372,8 @@ mod tests {
         let first = [on(0, "i-1"), on(0, "i-2")];
         ledger.advance(0, &first, 0);
         ledger.advance(HOUR, &first, 0);
-        // The coordinator crashes, and the next one starts two days later. The first machine was restarted half an hour
-        // before; the process on the second one has waited all the time.
+        // The coordinator crashes, and the next one starts two days later. Half an hour before, the first machine was
+        // restarted. The process on the second machine has been running since the beginning.
         let now = 49 * HOUR;
         ledger.resume(now);
         ledger.advance(now, &[on(now - HOUR / 2, "i-1"), on(0, "i-2")], 0);
@@ -390,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn covered_ledger_is_charged_once() {
+    fn time_in_two_concurrent_ledgers_is_charged_once() {
         let (a, b, c) = (worker("a", 1.0), worker("b", 1.0), worker("c", 1.0));
         let mut first = UsageLedger::default();
         first.advance(0, std::slice::from_ref(&a), 0);
@@ -423,7 +426,8 @@ mod tests {
             ledger.advance(n * 2000 + 1000, &present, 0);
         }
         assert!(ledger.machines.len() < MAX_DEPARTED + 10);
-        // 3000 workers worked for a second each at a tenth of a cent, and another one for 5999 seconds at a cent.
+        // 3000 workers worked for a second each at a tenth of a cent per second, and another worker for 5999 seconds
+        // at a cent per second.
         assert_eq!(ledger.machine_cost(), Micros(3000 * 1000 + 5999 * 10_000));
     }
 

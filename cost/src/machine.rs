@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum length of each text that describes a machine, in characters.
 pub const MAX_TEXT: usize = 128;
-/// Maximum price of a machine for an hour: a million dollars.
+/// Maximum price of a machine per hour: a million dollars.
 pub const MAX_PRICE: Micros = Micros(1_000_000_000_000);
 
 /// A rented machine. Unknown texts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Kind, such as `c5d.18xlarge`.
+    /// Machine type, such as `c5d.18xlarge`.
     pub kind: String,
-    /// `spot` or `on-demand`.
+    /// Price model: `spot` or `on-demand`.
     pub market: String,
     /// Region of the provider, such as `us-east-1`.
     pub region: String,
@@ -22,7 +22,7 @@ pub struct Machine {
     pub zone: String,
     /// Identifier that the provider gave the machine.
     pub id: String,
-    /// Price for an hour; `None` if unknown.
+    /// Price per hour; `None` if unknown.
     #[serde(rename = "micros_per_hour")]
     pub price_per_hour: Option<Micros>,
     /// Human-readable source of the price.
@@ -40,8 +40,8 @@ pub struct ActiveProcess {
     pub machine: Machine,
 }
 
-/// Returns one item for each rented machine, because two workers on one machine must not be charged twice. `id` returns
-/// the identifier of an item's machine. An item whose identifier is empty counts as a separate machine.
+/// Returns the first item of each machine, so that two workers on one machine are not charged twice. `id` returns the
+/// identifier of an item's machine. An item whose identifier is empty counts as a separate machine.
 pub fn one_per_machine<T>(items: &[T], id: impl Fn(&T) -> &str) -> Vec<&T> {
     let mut chosen: Vec<&T> = Vec::new();
     for item in items {

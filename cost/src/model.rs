@@ -1,5 +1,5 @@
-//! A model of a search in a cluster. It computes the time, the size and the bottleneck of a depth.
-//! `docs/cluster-model.md` explains the formula, the source of each number, and the accuracy of the result.
+//! A model of a search in a cluster. It computes the time, the size and the bottleneck of a depth, which is one step of
+//! the search. `docs/cluster-model.md` explains the formula, the source of each number, and the accuracy of the result.
 
 use hatebeam_search::{
     DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, Node, Quiescence, REMOTE_BATCH, ShardLayout,
@@ -8,14 +8,15 @@ use hatebeam_search::{
 use serde::Serialize;
 use std::time::Duration;
 
-/// Maximum number of workers, which equals the maximum number of shards: a worker without a shard has no work.
+/// Maximum number of workers. It equals the maximum number of shards, because a worker without a shard has no work.
 pub const MAX_WORKERS: u32 = MAX_SHARDS as u32;
-/// Result of the benchmark of a search step (`cargo bench -p hatebeam-search`) on the measured machine, with the
-/// evaluator `patterns`, in nanoseconds per child.
+/// Result of the benchmark of a search step (`cargo bench -p hatebeam-search`) with the evaluator `patterns`, in
+/// nanoseconds per child. [`ModelInputs`] names the machine.
 pub const BENCHMARK_NS: f64 = 197.0;
 /// Result of the benchmark with the evaluator `knewjade`.
 const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
-/// Result of the benchmark with a network: 1.73 times that of `patterns` on an Intel Xeon (367 and 212 ns).
+/// Result of the benchmark with a network: 1.73 times [`BENCHMARK_NS`]. The factor was measured on an Intel Xeon (367
+/// ns with a network, 212 ns with `patterns`).
 const BENCHMARK_NETWORK_NS: f64 = 341.0;
 /// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
@@ -48,9 +49,9 @@ pub struct ModelInputs {
     pub ns_per_child: f64,
     /// Additional time to expand a well, select it, write it and read it again for the next depth.
     pub ns_per_well: f64,
-    /// Part of `ns_per_well` that sorts the well within its shard. One thread does this while the others wait.
+    /// Part of `ns_per_well` for sorting the well within its shard. One thread sorts a shard while the others wait.
     pub ns_per_well_sorted: f64,
-    /// Part of `ns_per_well` that writes the well to its shard's table. One thread does this in parallel to the search.
+    /// Part of `ns_per_well` for writing the well to its shard's table. One thread writes a table during the search.
     pub ns_per_well_written: f64,
     /// Time for the digest (the checksum over a worker's wells) per well. One thread computes it.
     pub ns_per_well_digested: f64,
@@ -62,15 +63,17 @@ pub struct ModelInputs {
     pub bytes_per_sent: f64,
     /// Size of a well in a table.
     pub bytes_per_well: f64,
-    /// Number of times that a table is written to the worker's disk: alone, and into the file that is uploaded.
+    /// Number of times that a table is written to the worker's disk: once alone, and once into the file that is
+    /// uploaded.
     pub disk_writes: f64,
-    /// Number of children that pass a floor (the lowest rank that a full table accepts), relative to the number if all
-    /// children were distinct. It exceeds 1 because several parents generate the same well.
+    /// Number of children that pass a floor (the lowest rank that a full table accepts), relative to the number of
+    /// distinct children that pass it. It exceeds 1 because several parents generate the same well.
     pub duplicates: f64,
-    /// Number of children that pass the floor with which a depth begins (an estimate of its cut), relative to the number
-    /// of children that pass its exact cut. Infinite without estimates.
+    /// Number of children that pass the floor with which a depth begins, relative to the number that pass the depth's
+    /// cut. The cut is the lowest rank that is kept, and the first floor is an estimate of the cut. Infinite if a
+    /// depth begins without an estimate.
     pub estimate_excess: f64,
-    /// Share of the depths that are searched twice, because the estimate was above the cut.
+    /// Fraction of the depths that are searched twice, because the estimate was above the cut.
     pub repeated_share: f64,
     /// Throughput of a core's two hyperthreads, relative to one thread alone. ASSUMED.
     pub smt_gain: f64,
@@ -82,15 +85,15 @@ pub struct ModelInputs {
     pub ns_per_histogram: f64,
     /// Number of histograms per depth: four for the cut, three more for the median.
     pub questions: f64,
-    /// Seconds that the coordinator works for each worker and depth.
+    /// Work of the coordinator per worker and depth, in seconds.
     pub coordinator_seconds_per_worker: f64,
-    /// Number of objects that the coordinator writes for a depth, one after the other, once all tables are stored.
+    /// Number of objects that the coordinator writes consecutively for a depth, after all tables are stored.
     pub coordinator_puts: f64,
     /// Mean number of seconds until the object store has accepted a small object. ASSUMED for S3.
     pub put_seconds: f64,
     /// Part of `put_seconds` that varies between requests, with an exponential distribution. ASSUMED.
     pub put_variation: f64,
-    /// Bytes per second that S3 accepts from one worker which uploads four parts at the same time. ASSUMED.
+    /// Bytes per second that S3 accepts from one worker that uploads four parts at the same time. ASSUMED.
     pub upload_bytes_per_second: f64,
     /// Writes per second that the object store accepts.
     pub puts_per_second: f64,
@@ -98,7 +101,7 @@ pub struct ModelInputs {
     pub memory_per_well: f64,
     /// Additional memory of the process, in bytes.
     pub memory_base: f64,
-    /// Share of a machine's memory that a worker may use.
+    /// Fraction of a machine's memory that a worker may use.
     pub memory_share: f64,
     /// Constants of the program.
     pub program: ProgramConstants,
@@ -118,7 +121,7 @@ impl ModelInputs {
         };
         let quiescence = match quiescence {
             Quiescence::Off => 0.0,
-            // Of the kinds of quiescence, only `forced` was measured.
+            // Only `forced` was measured. Its time is used for every kind of quiescence.
             _ => BENCHMARK_FORCED_NS - BENCHMARK_NS,
         };
         ModelInputs {
@@ -173,7 +176,7 @@ pub struct MachineProfile {
 }
 
 impl MachineProfile {
-    /// Returns the machine's throughput in cores of the measured machine.
+    /// Returns the machine's throughput, in units of one core of the measured machine.
     fn power(&self, inputs: &ModelInputs) -> f64 {
         let is_smt = self.threads > self.cores;
         self.cores * self.core_speed * if is_smt { inputs.smt_gain } else { 1.0 }
@@ -194,7 +197,7 @@ pub enum Bottleneck {
     Commit,
     /// Requests to the object store.
     Requests,
-    /// Orders and their answers, counting and sorting: the part that more machines do not shorten.
+    /// Orders and their answers, counting and sorting. More machines do not shorten this part.
     Rounds,
 }
 
@@ -229,7 +232,7 @@ pub struct DepthModel {
     pub commit_seconds: f64,
     /// Time that the requests to the object store need.
     pub requests_seconds: f64,
-    /// Time of the rounds, which is added to the longest of the times above.
+    /// Time of [`Bottleneck::Rounds`], which is added to the longest of the times above.
     pub rounds_seconds: f64,
     /// Number of children of all wells.
     pub children: f64,
@@ -267,7 +270,7 @@ impl Beam {
         }
     }
 
-    /// Returns the share of the wells that the worker with the most shards holds.
+    /// Returns the fraction of the wells that the worker with the most shards holds.
     fn largest_share(self, workers: f64) -> f64 {
         let shards = self.shards as f64;
         (shards / workers).ceil() / shards
@@ -282,9 +285,9 @@ struct Work<'a> {
     workers: f64,
     /// Number of wells that this worker holds.
     wells: f64,
-    /// Share of all wells that this worker holds.
+    /// Fraction of all wells that this worker holds.
     share: f64,
-    /// Throughput of the machine in cores of the measured machine.
+    /// Throughput of the machine, in units of one core of the measured machine.
     power: f64,
 }
 
@@ -325,7 +328,7 @@ impl Work<'_> {
             + inputs.coordinator_puts * inputs.put_seconds
     }
 
-    /// Returns the seconds that more machines do not shorten.
+    /// Returns the seconds of [`Bottleneck::Rounds`].
     fn rounds_seconds(&self) -> f64 {
         let (inputs, machine) = (self.inputs, self.machine);
         let histograms = inputs.questions * inputs.ns_per_histogram * machine.threads;
@@ -347,15 +350,15 @@ impl Work<'_> {
     }
 }
 
-/// Returns the expected seconds until the slowest of `workers` has made `waits` requests, one after the other.
+/// Returns the expected seconds until the slowest of `workers` has made `waits` consecutive requests.
 ///
-/// The variable parts of a worker's requests add up to an Erlang distribution. The expectation of the greatest of
-/// several times is the integral of the probability that not all of them have passed.
+/// The sum of the variable parts of a worker's requests has an Erlang distribution. The expected maximum of several
+/// times is the integral of the probability that not all of them have elapsed.
 fn slowest_seconds(inputs: &ModelInputs, workers: f64, waits: u32) -> f64 {
     const STEP: f64 = 0.01;
     let variable = inputs.put_seconds * inputs.put_variation;
     let least = inputs.put_seconds - variable;
-    // In units of the mean of the variable part.
+    // Returns the probability that all workers are done. `time` is in units of the mean of the variable part.
     let all_done = |time: f64| {
         let terms = (0..waits).scan(1.0, |term, at| {
             let value = *term;
@@ -447,7 +450,8 @@ pub fn model_depth(
     }
 }
 
-/// Returns the smallest number of workers whose memory is sufficient for the beam.
+/// Returns the smallest number of workers whose memory is sufficient for the beam, or `None` if even [`MAX_WORKERS`]
+/// are too few.
 pub fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam) -> Option<u32> {
     (1..=MAX_WORKERS).find(|&workers| {
         let count = f64::from(workers);
@@ -482,14 +486,14 @@ impl Stream {
     /// Number of steps of the numeric integration.
     const STEPS: u32 = 1000;
 
-    /// Returns the share of the children that are sent. A sender drops the children below the floor (the lowest rank
-    /// that the receiver's tables accept) that the receiver last reported.
+    /// Returns the fraction of the children that are sent. A sender drops the children below the floor that the
+    /// receiver last reported. The floor is the lowest rank that the receiver's tables accept.
     ///
-    /// Once a share `x` of all children has been generated, the best `width` of them are a share `width / (x *
-    /// children)`. Only that share of further children passes the floor. But the sender's floor is out of date, because
-    /// the receiver reports the floor only at intervals. The children that the sender has collected but not yet sent
-    /// have not raised the floor either. Until this floor exceeds the estimate with which the depth began, a share
-    /// `estimate_excess * width / children` passes.
+    /// Once a fraction `x` of all children has been generated, the best `width` of them are a fraction `width / (x *
+    /// children)`. Only this fraction of further children passes the floor. But the sender's floor is out of date,
+    /// because the receiver reports the floor only at intervals. The children that the sender has collected but not
+    /// yet sent have not raised the floor either. Until the sender's floor exceeds the estimate with which the depth
+    /// began, a fraction `estimate_excess * width / children` passes.
     pub(crate) fn part_sent(&self, inputs: &ModelInputs, beam: Beam, children: f64) -> f64 {
         let program = &inputs.program;
         let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;

@@ -41,7 +41,7 @@ impl Micros {
         Micros(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the cost for a duration if `self` is the price of an hour.
+    /// Returns the cost for a duration, where `self` is the price per hour.
     pub fn per_hour_for(self, milliseconds: u64) -> Micros {
         const MILLISECONDS_PER_HOUR: u128 = 3_600_000;
         Micros::saturating(u128::from(self.0) * u128::from(milliseconds) / MILLISECONDS_PER_HOUR)

@@ -18,7 +18,7 @@ pub struct PlannedRun {
     pub beam: Beam,
     /// Number of depths.
     pub depths: u32,
-    /// Share of the depths that keep their tables.
+    /// Fraction of the depths whose tables are kept.
     pub kept_share: f64,
     /// Type of the machines.
     pub instance: InstanceType,
@@ -28,12 +28,12 @@ pub struct PlannedRun {
     pub zones: u32,
 }
 
-/// Numbers of machines to plan with: a number, a list such as `1,2,4`, or a range such as `1..64`, in which each number is
-/// twice the previous one.
+/// Machine counts to plan for. The text form is a number, a list such as `1,2,4`, or a range such as `1..64`, in which
+/// each number is twice the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineCounts(pub Vec<u32>);
 
-/// Error for text that is not [`MachineCounts`].
+/// Error for text that is not a valid [`MachineCounts`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "give a number of machines from 1 to {MAX_WORKERS}, a list such as 1,2,4, or a range such as 1..64"
@@ -87,7 +87,7 @@ pub struct Plans {
     pub prices_as_of: String,
     /// Region of the prices.
     pub region: String,
-    /// Size in bytes of all depths whose tables are kept.
+    /// Total size of the tables that are kept, in bytes.
     pub stored_bytes: f64,
     /// Price of storing these bytes, in dollars per month.
     pub storage_dollars_per_month: f64,
@@ -110,7 +110,7 @@ pub struct Plan {
     pub machine_dollars: f64,
     /// Cost of writes to the object store for the run.
     pub request_dollars: f64,
-    /// Cost of the children that go to another zone, for the run.
+    /// Cost of sending children to other zones, for the run.
     pub zone_dollars: f64,
     /// Cost of machines, writes and zones for a depth.
     pub dollars_per_depth: f64,
@@ -204,7 +204,7 @@ impl PlannedRun {
         }
     }
 
-    /// Returns the part of the exchanged children that go to another zone, with the machines spread evenly.
+    /// Returns the fraction of the exchanged children that go to another zone if the machines are spread evenly.
     fn part_between_zones(&self, count: u32) -> f64 {
         let (count, zones) = (
             f64::from(count),
@@ -213,7 +213,7 @@ impl PlannedRun {
         if count < 2.0 {
             return 0.0;
         }
-        // Of the other machines these are in the same zone.
+        // The number of other machines in the same zone.
         let same_zone = (count / zones - 1.0).max(0.0);
         1.0 - same_zone / (count - 1.0)
     }
@@ -272,12 +272,12 @@ mod tests {
     fn traffic_between_zones_costs_more_than_the_machines() {
         let (one, three) = (plan(8, 1), plan(8, 3));
         assert_eq!(one.zone_dollars, 0.0);
-        // 0.33 TB; of seven other machines, five and a third are in another zone.
+        // 0.33 TB are sent. On average, 5.33 of the seven other machines are in another zone.
         assert!((4.5..6.0).contains(&three.zone_dollars), "{three:?}");
         assert!(three.zone_dollars > three.machine_dollars);
         assert!((three.dollars - one.dollars - three.zone_dollars).abs() < 1e-9);
         assert_eq!(plan(1, 3).zone_dollars, 0.0);
-        // Two machines in two zones: everything that is sent goes to another zone.
+        // Each of the two machines is in a separate zone, so all traffic is between zones.
         let two = plan(2, 6);
         let sent_gb = two.depth.sent_bytes * 250.0 / 1e9;
         assert!((two.zone_dollars - sent_gb * 0.02).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Plans as a table for people.
+//! Formatting of plans as a human-readable table.
 
 use crate::plan::{Plan, Plans};
 use hatebeam_report::{bytes, count, duration};

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Interval at which a running command is checked.
+/// Interval between checks of a running command.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A hook that runs a command for each event, one event at a time.
@@ -16,7 +16,8 @@ pub(crate) struct CommandHook {
 }
 
 impl CommandHook {
-    /// Runs the command, passes the event on its standard input, and waits until it ends.
+    /// Runs the command with the event on standard input, and waits until the command exits. Returns an error if the
+    /// command fails, times out, or is aborted.
     pub(crate) fn deliver(
         &self,
         event: &Event,
@@ -26,7 +27,8 @@ impl CommandHook {
         let mut command = Command::new("sh");
         command
             .args(["-c", &self.command])
-            // The command needs neither, and they permit to spend money and to forge events.
+            // The command needs neither variable. The token allows spending money, and the secret allows forging
+            // events.
             .env_remove("HATEBEAM_TOKEN")
             .env_remove(SECRET_VARIABLE)
             .env("HATEBEAM_EVENT", event.kind.name())

@@ -1,4 +1,4 @@
-//! Events in the form that receivers get.
+//! Events of runs, and their JSON format.
 
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -82,7 +82,7 @@ pub enum EventKind {
     Cancelled {},
 }
 
-/// Importance of an event. A full queue drops the least important events first.
+/// Importance of an event, in ascending order. A full queue drops the least important events first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Importance {
     /// The event may be dropped, because the next milestone replaces it.

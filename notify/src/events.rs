@@ -60,7 +60,7 @@ impl Hooks {
     }
 }
 
-/// The reason why the hooks cannot be started.
+/// Reason why hooks cannot be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HookError {
@@ -99,7 +99,7 @@ impl Hook {
     }
 }
 
-/// Sends events to all hooks. Only [`Events::close`] waits for deliveries.
+/// The queues of all running hooks. Only [`Events::close`] waits for deliveries.
 #[derive(Clone)]
 pub struct Events {
     queues: Arc<Vec<Arc<Queue>>>,
@@ -149,8 +149,8 @@ impl Events {
         self.put(event, None);
     }
 
-    /// Queues an event, and later calls `then` with `true` if every hook accepted the event, or with `false`
-    /// otherwise. The call is made on the thread that delivers the event to the last hook, or that drops it.
+    /// Queues an event, and calls `then` after every hook has accepted or dropped the event. The argument is `true` if
+    /// every hook accepted it. The call is made on the thread of the last hook, or on a thread that drops the event.
     pub fn send_then(&self, event: Event, then: impl FnOnce(bool) + Send + 'static) {
         self.put(event, Some(Box::new(then)));
     }
@@ -182,7 +182,7 @@ impl Events {
     }
 }
 
-/// Delivers queued events one at a time until the queue is closed and empty, or aborted.
+/// Delivers queued events one at a time until the queue is aborted, or is closed and empty.
 fn deliver_all(hook: &Hook, queue: &Queue) {
     let label = hook.label();
     while let Some((delivery, dropped)) = queue.next() {

@@ -3,7 +3,7 @@
 use crate::event::{EventKind, Progress};
 use hatebeam_search::DepthRecord;
 
-/// Progress of a run. It determines the events that the run's committed depths cause.
+/// Progress of a run, which determines the events that the run's committed depths cause.
 #[derive(Clone, Debug)]
 pub struct Milestones {
     every: u32,

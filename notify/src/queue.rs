@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 /// drops a run-end event only when a later one of the same run replaces it.
 pub(crate) const MAX_WAITING: usize = 256;
 
-/// Runs a callback after every hook has accepted or dropped an event. The argument is `true` if all of them
-/// accepted it.
+/// Runs a callback after every hook has accepted or dropped an event. The callback's argument is `true` if every
+/// hook accepted the event.
 pub(crate) struct Receipt {
     /// Number of hooks that have not accepted the event.
     missing: Mutex<usize>,
@@ -106,7 +106,7 @@ impl Queue {
         drop(dropped);
     }
 
-    /// Waits for the next event. Returns it with the number of events dropped since the last call, or `None`
+    /// Waits for the next event. Returns the event and the number of events dropped since the last call, or `None`
     /// if no more events will follow.
     pub(crate) fn next(&self) -> Option<(Delivery, u64)> {
         let mut waiting = self.lock();
@@ -155,8 +155,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until the hook's thread has ended or the time `until` is reached. Returns whether the thread has
-    /// ended.
+    /// Waits until the hook's thread has ended, at most until `until`. Returns whether the thread has ended.
     pub(crate) fn wait_ended(&self, until: Instant) -> bool {
         let mut waiting = self.lock();
         while !waiting.has_ended {
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn run_end_event_is_dropped_only_for_later_one_of_same_run() {
+    fn run_end_event_is_dropped_only_if_a_later_one_replaces_it() {
         let queue = Queue::default();
         for run in 0..2 * MAX_WAITING as u32 {
             queue.put(failed(&format!("r{run}"), run));

@@ -20,15 +20,15 @@ use std::time::Duration;
 pub const SECRET_VARIABLE: &str = "HATEBEAM_WEBHOOK_SECRET";
 const SIGNATURE: &str = "x-hatebeam-signature";
 const KIND: &str = "x-hatebeam-event";
-/// Maximum number of attempts to send an event. The waits between attempts double, so the last attempt starts
-/// about 15 seconds after the first.
+/// Maximum number of attempts to send an event. The wait doubles after each attempt, so with the default
+/// [`Timing::first_wait`] the waits add up to 15.5 seconds.
 const MAX_ATTEMPTS: u32 = 6;
-/// Interval at which a delivery checks for shutdown.
+/// Interval between checks of whether a delivery must be aborted.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 type Sender = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// A URL to which events are sent.
+/// A hook that sends events to a URL.
 pub(crate) struct Webhook {
     uri: Uri,
     key: Option<hmac::Key>,
@@ -37,7 +37,7 @@ pub(crate) struct Webhook {
     runtime: tokio::runtime::Runtime,
 }
 
-/// The reason why an attempt failed.
+/// Reason why an attempt failed.
 enum Failure {
     /// A retry may succeed.
     Transient(String),
@@ -112,8 +112,8 @@ impl Webhook {
         format!("{scheme}://{host}")
     }
 
-    /// Sends an event, and retries until it is accepted, a failure is permanent, or the maximum number of
-    /// attempts is reached.
+    /// Sends an event. Retries until the event is accepted, a failure is permanent, the maximum number of attempts is
+    /// reached, or the delivery is aborted.
     pub(crate) fn deliver(
         &self,
         event: &Event,

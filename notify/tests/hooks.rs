@@ -1,4 +1,4 @@
-//! Tests of hooks that fail, hang or are slow, with real commands and a real server.
+//! Tests of hooks with real commands and a real server, including hooks that fail, hang or are slow.
 
 #![allow(clippy::unwrap_used)] // test helpers
 #![cfg(unix)]

@@ -1,4 +1,4 @@
-//! Tests that a webhook with TLS receives events only if the machine trusts its certificate.
+//! Tests that a webhook sends events over TLS only if the server's certificate is trusted.
 
 #![allow(clippy::unwrap_used)] // test helpers
 

@@ -1,6 +1,9 @@
-//! Seconds per depth with many workers: the real coordinator, an object store in memory with latencies, and workers that
-//! answer each order after the time that the cost model assumes. Virtual time passes; only the coordinator's processor
-//! time is real. `cargo run --release -p hatebeam-sim --example scale`
+//! Measures the seconds per depth of a cluster with many workers, in virtual time.
+//!
+//! The coordinator is real. The object store is in memory, with simulated latencies. The workers answer each order
+//! after the time that the cost model predicts. Only the measured processor time of the coordinator is real time.
+//!
+//! Run it with `cargo run --release -p hatebeam-sim --example scale`.
 
 use hatebeam_coordinator::{
     Coordinator, CoreSettings, NotifierSettings, ObjectStorePrices, Submission, TableSource,
@@ -30,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Depths that are not measured: the first ones have few wells.
+/// Number of initial depths that are not measured.
 const WARM_UP: u32 = 5;
 /// Number of measured depths.
 const DEPTHS: u32 = 40;
@@ -38,7 +41,7 @@ const DEPTHS: u32 = 40;
 const INSTANCE: &str = "c5d.18xlarge";
 /// Standard deviation of the logarithm of a worker's time for a depth.
 const WORKER_SPREAD: f64 = 0.02;
-/// Candidates per well of the width.
+/// Number of candidates per unit of width.
 const CANDIDATES: f64 = 1.3;
 /// Number of different scores of the candidates.
 const SCORES: u64 = 2000;
@@ -51,7 +54,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Times(Mutex<u64>);
 
 impl Times {
-    /// Returns the next number of SplitMix64, from 0 to 1.
+    /// Returns the next SplitMix64 number, scaled to the range from 0 to 1.
     fn unit(&self) -> f64 {
         let mut state = lock(&self.0);
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -61,7 +64,7 @@ impl Times {
         ((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns a log-normally distributed time of a worker with this mean in seconds.
+    /// Returns a log-normally distributed work time whose mean is `mean` seconds.
     fn work(&self, mean: f64) -> Duration {
         let (radius, angle) = (1.0 - self.unit(), self.unit());
         let normal = (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos();
@@ -69,14 +72,14 @@ impl Times {
         Duration::from_secs_f64(mean * spread.exp())
     }
 
-    /// Returns the time of a request to the object store, whose variable part is distributed as in the model.
+    /// Returns the time of an object store request. Its variable part is exponentially distributed.
     fn request(&self, inputs: &ModelInputs) -> Duration {
         let variable = -(1.0 - self.unit()).ln() * inputs.put_variation;
         Duration::from_secs_f64(inputs.put_seconds * (1.0 - inputs.put_variation + variable))
     }
 }
 
-/// An object store whose requests take the time that the model assumes for a small object.
+/// A fault plan that delays each object store request by [`Times::request`].
 struct Latency {
     times: Arc<Times>,
     inputs: ModelInputs,
@@ -95,13 +98,13 @@ impl FaultPlan for Latency {
     }
 }
 
-/// The processor time of this thread. All tasks run on it.
+/// Returns the processor time of the current thread, which runs all tasks.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What all workers of a cluster share.
+/// State that all workers of a cluster share.
 struct Cluster {
     inputs: ModelInputs,
     machine: MachineProfile,
@@ -114,7 +117,7 @@ struct Cluster {
     /// Access to the store without latency.
     objects: Objects,
     spec: RunSpec,
-    /// Processor time that the workers' answers took.
+    /// Total processor time of the workers' answers.
     answering: Mutex<Duration>,
 }
 
@@ -124,7 +127,7 @@ impl Cluster {
         ns * 1e-9 / self.machine.core_speed
     }
 
-    /// Number of requests one after the other with which a worker uploads its tables.
+    /// Returns the number of consecutive requests with which a worker uploads its tables.
     fn upload_requests(&self) -> u32 {
         let upload = self.model.stored_bytes / self.workers as f64;
         if upload > self.inputs.program.part_bytes as f64 {
@@ -134,11 +137,12 @@ impl Cluster {
         }
     }
 
-    /// Returns the numbers of a worker's candidates for a query: scores with equal probability, and uniform hashes.
+    /// Returns the histogram of a worker's candidates for a query. The candidates have equally frequent scores and
+    /// uniform hashes.
     fn histogram(&self, query: CountQuery) -> Histogram {
         let mine = (self.width as f64 * CANDIDATES) as u64 / self.workers;
         let of_score = mine / SCORES;
-        // A part of `number` that is spread over 65,536 values.
+        // Distributes `number` evenly among the 65,536 digits.
         let spread = |number: u64| {
             let digits = (0..=u16::MAX).map(move |digit| DigitCount {
                 digit,
@@ -167,7 +171,7 @@ impl Cluster {
     }
 }
 
-/// A worker's shards, and the number of wells in each.
+/// A worker's part of a run.
 #[derive(Default)]
 struct Share {
     run: String,
@@ -175,17 +179,16 @@ struct Share {
     is_first: bool,
 }
 
-/// A worker that answers after the time of the model.
+/// A worker that answers each order after the time that the model predicts.
 struct Worker {
     cluster: Arc<Cluster>,
     name: String,
     share: Mutex<Share>,
-    /// The depth whose upload is complete.
+    /// Last depth whose upload is complete.
     uploaded: watch::Sender<u32>,
 }
 
 impl Worker {
-    /// Returns the number of wells in a shard.
     fn wells(&self, depth: u32, shard: u32) -> u64 {
         let (width, shards) = (self.cluster.width, u64::from(self.shards()));
         let shard = u64::from(shard);
@@ -244,7 +247,7 @@ impl Worker {
             .await;
     }
 
-    /// Waits for the time that the order takes.
+    /// Waits for the time that an order takes. After a `Select` order, starts the upload of the depth.
     async fn work(self: &Arc<Self>, epoch: u64, order: &OrderKind) {
         let cluster = &self.cluster;
         let DepthModel {
@@ -281,7 +284,7 @@ impl Worker {
             let key = frontier_key(depth, epoch, &self.name);
             format!("{RUNS}/{}/{key}", share.run)
         };
-        // The coordinator checks the size only, so one byte stands for a table.
+        // The coordinator checks only the size, so one byte represents a table.
         let bytes = vec![0; lock(&self.share).shards.len()];
         if let Err(error) = cluster.objects.put(&key, bytes.into()).await {
             panic!("cannot store {key}: {error}");
@@ -383,10 +386,10 @@ fn spec(width: u64) -> RunSpec {
     }
 }
 
-/// Result of a measurement, per depth.
+/// Measured values per depth.
 struct Measured {
     seconds: f64,
-    /// Processor time of the coordinator.
+    /// Processor time of the coordinator in seconds.
     coordinator: f64,
     /// Mean seconds of each phase.
     phases: Vec<(&'static str, f64)>,
@@ -446,7 +449,6 @@ async fn measure(cluster: &Arc<Cluster>, memory: &Memory) -> Result<Measured, Bo
     })
 }
 
-/// Adds a worker.
 fn join(
     cluster: &Arc<Cluster>,
     coordinator: &Coordinator,

@@ -17,9 +17,9 @@ pub struct Summary {
     pub elapsed: Duration,
     /// Number of committed depths.
     pub depths: u64,
-    /// Number of epochs that began.
+    /// Number of epochs: periods of a run with a fixed set of workers.
     pub epochs: u64,
-    /// Number of seeds that used each class of events.
+    /// For each class of events, the number of seeds that used it.
     pub classes: BTreeMap<Class, u64>,
     /// Seeds that violated an invariant, in ascending order.
     pub failed: Vec<u64>,

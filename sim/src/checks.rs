@@ -1,4 +1,4 @@
-//! Checks of the invariants at every write to the object store and at the end of a simulation.
+//! Checks of the invariants, at every write to the object store and at the end of a simulation.
 
 mod manifests;
 
@@ -31,7 +31,7 @@ const MAX_EPOCHS: usize = 300;
 #[derive(Clone)]
 struct Known {
     manifest: Manifest,
-    /// Names of the processes that may have begun each epoch. If the manifest was written late, there may be several.
+    /// Names of the processes that may have begun each epoch. An epoch has several if its manifest was written late.
     begun: BTreeMap<u64, Vec<String>>,
     /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
@@ -40,7 +40,8 @@ struct Known {
 }
 
 impl Known {
-    /// Returns how often the charging may have been resumed: by another process, or after the ledger was closed.
+    /// Returns the maximum number of times that charging was resumed, either by another process or after the ledger was
+    /// closed.
     fn resumed(&self) -> u64 {
         let processes: BTreeSet<&String> = self.begun.values().flatten().collect();
         self.closed + processes.len() as u64
@@ -64,7 +65,7 @@ struct Seen {
     late: Vec<(String, String)>,
     /// The last observed content of the lease object.
     lease: Option<Bytes>,
-    /// For each machine, the last time at which a fault may have kept its process from renewing the lease.
+    /// Last time, by machine, at which a fault may have kept its process from renewing the lease.
     disturbed: BTreeMap<String, Instant>,
     violations: Vec<String>,
     /// Whether all faults have ended.
@@ -73,7 +74,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether the plan has deleted a table of a later depth of this run.
+    /// Whether the plan has deleted a table of this run at a depth greater than `depth`.
     fn has_damage_after(&self, run: &str, depth: u32) -> bool {
         let mut damaged = self.damaged_depths.iter();
         damaged.any(|(of, at)| of == run && *at > depth)
@@ -118,14 +119,12 @@ impl Checker {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the violation of an invariant.
     pub(crate) fn violate(&self, what: String) {
         self.trace.event("check", format_args!("VIOLATION: {what}"));
         self.seen().violations.push(what);
         self.violated.notify_one();
     }
 
-    /// Waits for the first violation.
     pub(crate) async fn violated(&self) {
         self.violated.notified().await;
     }
@@ -149,7 +148,7 @@ impl Checker {
         seen.runs.get(run).map(|known| known.manifest.clone())
     }
 
-    /// Records that the plan damages the manifest of a run. The run is not checked any more.
+    /// Records that the plan damages the manifest of a run. The run is no longer checked.
     pub(crate) fn damage(&self, run: &str) {
         let mut seen = self.seen();
         seen.runs.remove(run);
@@ -163,7 +162,6 @@ impl Checker {
         seen.damaged_depths.insert((run.to_owned(), depth));
     }
 
-    /// Records that runs may fail even after all faults have ended.
     pub(crate) fn allow_failures(&self) {
         self.seen().may_fail = true;
     }
@@ -172,18 +170,18 @@ impl Checker {
         self.seen().damaged.contains(run)
     }
 
-    /// Returns the name of the process that holds the lease, or held it last.
+    /// Returns the name of the process that took the lease last.
     pub(crate) fn holder(&self) -> Option<String> {
         self.seen().holders.last().cloned()
     }
 
-    /// Records that a write of a process will be applied later.
+    /// Records that a write of a process may be applied late.
     pub(crate) fn expect_late(&self, process: &Process, key: &str) {
         let late = (key.to_owned(), process.name.clone());
         self.seen().late.push(late);
     }
 
-    /// Checks the store after a process has made a request. `is_done` is `true` if the request succeeded.
+    /// Checks the store after a request of a process. `is_done` is `true` if the request succeeded.
     pub(crate) async fn saw(&self, process: &Process, call: &Call<'_>, is_done: bool) {
         let is_write = is_done && call.operation.is_write();
         self.see_late(is_write.then_some(call.key)).await;
@@ -217,8 +215,8 @@ impl Checker {
         }
     }
 
-    /// Checks whether one of these processes has written the lease late. The writer is identified by the machine's
-    /// name in the lease.
+    /// Checks the lease if one of these processes has written it late. The machine's name in the lease identifies the
+    /// writer.
     async fn see_late_lease(&self, writers: &[String]) {
         let Ok((bytes, _)) = self.direct.get(LEASE).await else {
             return;
@@ -235,8 +233,8 @@ impl Checker {
         }
     }
 
-    /// Records that a fault affects the process of a machine, or has just ended. The process may fail to renew its
-    /// lease because of it.
+    /// Records that a fault affects a machine or has just ended. The fault may keep the machine's process from renewing
+    /// the lease.
     pub(crate) fn disturb(&self, machine: &str) {
         self.seen()
             .disturbed
@@ -285,7 +283,7 @@ impl Checker {
         }
     }
 
-    /// Checks a manifest that one of these processes has written.
+    /// Checks the manifest of a run, which one of these processes may have written.
     async fn saw_manifest(&self, writers: &[String], run: &str) {
         if self.is_damaged(run) {
             return;
@@ -356,8 +354,8 @@ impl Checker {
         wrong
     }
 
-    /// Returns a violation if a run has failed without a valid reason. A run may fail only while faults occur, and only
-    /// because a depth failed several times.
+    /// Returns a violation if a run has failed without a valid reason. A run may fail only while faults occur or if
+    /// [failures are allowed](Checker::allow_failures), and its note must name the depth that failed.
     fn unjustified_failure(&self, before: &Manifest, after: &Manifest) -> Option<String> {
         let has_failed = after.state == RunState::Failed && before.state != RunState::Failed;
         let seen = self.seen();
@@ -421,8 +419,8 @@ impl Checker {
         wrong
     }
 
-    /// Returns the keys of a depth's table list and tables. Returns an error if one of these objects is missing or
-    /// wrong.
+    /// Returns the keys of a depth's table list and tables. Returns an error if one of these objects is missing, if the
+    /// list does not match the manifest, or if an object is too short for its table.
     async fn referenced(&self, prefix: &str, list: &TableList) -> Result<BTreeSet<String>, String> {
         let key = format!("{prefix}/{}", list.key);
         let (bytes, _) = self
@@ -486,7 +484,7 @@ impl Checker {
         self.check_tables(manifest).await;
     }
 
-    /// Checks the checksum of every table that a manifest references.
+    /// Reads every table that a manifest references, except deleted ones. Reading verifies the checksums.
     async fn check_tables(&self, manifest: &Manifest) {
         for depth in manifest.depths.iter().filter(|depth| depth.record.kept) {
             let tables = match manifest.tables(&self.direct, depth).await {
@@ -506,13 +504,13 @@ impl Checker {
     }
 }
 
-/// Whether a lease object is marked as released.
+/// Whether a lease object is marked as released by its holder.
 fn is_released(lease: &[u8]) -> bool {
     let record: serde_json::Value = serde_json::from_slice(lease).unwrap_or_default();
     record["is_gone"].as_bool().unwrap_or_default()
 }
 
-/// Returns the name of the run if the key is that of a manifest, `runs/<name>/manifest.json`.
+/// Returns the name of the run if the key has the form `runs/<name>/manifest.json`.
 fn run_of_manifest(key: &str) -> Option<&str> {
     let rest = key.strip_prefix(RUNS)?.strip_prefix('/')?;
     rest.strip_suffix("/manifest.json")

@@ -1,5 +1,5 @@
-//! The simulated clients. They submit runs, change limits and stop runs. After the faults have ended, they make sure
-//! that every run is searched until it is complete.
+//! The simulated clients. They submit runs, change limits, stop runs and drain workers. After the faults have ended,
+//! they submit and change the runs until every search is complete.
 
 use crate::coordinator::Serving;
 use crate::learned;
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time for which a drained worker stays out.
+/// Time after which a drained worker may be used again.
 const DRAINED: Duration = Duration::from_secs(5);
-/// Timeout of a call.
+/// Timeout of a request.
 const CALL: Duration = Duration::from_secs(30);
-/// Pause before an unanswered call is repeated.
+/// Pause before an unanswered request is repeated.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Maximum number of attempts to make a call.
+/// Maximum number of attempts per request.
 const TRIES: u32 = 8;
 /// Interval between checks of the runs after the faults have ended.
 const LOOK: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ enum Asked {
     Done,
     /// The coordinator refused the request. A retry would be refused too.
     Refused,
-    /// There was no answer, or an error after which a retry may succeed.
+    /// There was no answer, or the answer was an error after which a retry may succeed.
     Unanswered,
 }
 
@@ -85,8 +85,8 @@ impl Client {
         self.start(Request::Drain(worker));
     }
 
-    /// Starts a task that makes a request and retries it until a coordinator answers, at most [`TRIES`] times. The
-    /// retries stop when the events of the plan are over.
+    /// Starts a task that makes a request up to [`TRIES`] times, until a coordinator answers or the plan's events have
+    /// occurred.
     fn start(self: &Arc<Self>, request: Request) {
         let client = Arc::clone(self);
         spawn(async move {
@@ -131,19 +131,19 @@ impl Client {
         }
     }
 
-    /// Takes a drained worker in again after a while: a run must not wait for it when the events are over.
+    /// Undrains a worker after [`DRAINED`], because runs may need it after the plan's events have occurred.
     fn undrain_later(&self, serving: &Serving, worker: usize) {
         let coordinator = serving.coordinator.clone();
         let name = self.world.workers[worker].name.clone();
         serving.env.spawn(async move {
             sleep(DRAINED).await;
-            // The coordinator may never have drained it.
+            // Fails if the drain request has failed.
             let _ = coordinator.undrain(&name);
         });
     }
 
-    /// Returns the coordinator that clients use: the one that holds the lease, if it is serving. With
-    /// [`Class::StaleSubmission`], returns any serving coordinator.
+    /// Returns the coordinator that holds the lease, if it is serving. If the seed uses [`Class::StaleSubmission`],
+    /// returns a random serving coordinator.
     fn choose(&self) -> Option<Serving> {
         let serving = self.world.serving.all();
         if self.world.plan.classes.contains(&Class::StaleSubmission) {
@@ -187,7 +187,7 @@ impl Client {
     }
 
     /// Returns the index and the last manifest of each run whose manifest the plan has not damaged. The manifest is
-    /// `None` if the run does not exist yet.
+    /// `None` if no manifest has been written yet.
     fn expected(&self) -> Vec<(usize, Option<Manifest>)> {
         let checker = &self.world.checker;
         let runs = self.world.plan.runs.iter().enumerate();
@@ -198,8 +198,8 @@ impl Client {
             .collect()
     }
 
-    /// Requests that every run be searched until it is complete, and waits until it is. Runs that are still open after
-    /// `within` are violations.
+    /// Makes requests until the search of every run is complete. Records a violation for each run that is still open
+    /// after `within`.
     pub(crate) async fn settle(&self, within: Duration) {
         self.is_settling.store(true, Relaxed);
         let deadline = Instant::now() + within;
@@ -239,9 +239,9 @@ impl Client {
         }
     }
 
-    /// Checks the results of the finished runs, and that their end events were delivered.
+    /// Checks the results of the finished runs and the delivery of their end events.
     pub(crate) async fn check(&self) {
-        // Wait until events in flight are delivered. An event that a hook did not receive stays staged until the next
+        // Wait until pending events are delivered. An event that a hook has refused stays in the outbox until the next
         // start of a coordinator.
         sleep(LOOK).await;
         let has_store_faults = self.world.plan.classes.contains(&Class::Store);
@@ -253,7 +253,7 @@ impl Client {
                 continue;
             }
             self.world.checker.check_end(&manifest).await;
-            // If the store was unavailable, an event may not have been staged, and was then lost with its coordinator.
+            // If the store was unavailable, the coordinator may have lost the event before it was in the outbox.
             let is_known = has_store_faults || self.world.inbox.has_end_of(&manifest.name);
             let is_staged = self.is_staged(&manifest.name).await;
             if !is_known && !is_staged {
@@ -263,7 +263,7 @@ impl Client {
         }
     }
 
-    /// Whether an end event of a run is still in the outbox, because a hook failed.
+    /// Whether an event of a run is still in the outbox.
     async fn is_staged(&self, run: &str) -> bool {
         let prefix = format!("events/{run}-");
         let staged = self.world.checker.direct().list("events").await;
@@ -312,13 +312,12 @@ impl Client {
     }
 }
 
-/// The clients' next step toward the completion of a run.
+/// The next step toward the completion of a run.
 enum Next {
     /// No step is needed: the run is complete, or it cannot be completed.
     Nothing,
-    /// Wait, since the run makes progress.
+    /// Wait: the run is open, and no change of it is needed.
     Wait,
-    /// Make a request.
     Ask(Request),
 }
 

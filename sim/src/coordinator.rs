@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Interval between two heartbeats of a worker.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Time without a message after which a worker is lost.
+/// Time without a message after which a worker counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(3);
 
 /// A coordinator that accepts workers and clients.
@@ -49,7 +49,7 @@ impl Coordinators {
     }
 }
 
-/// The program of a coordinator's machine.
+/// The program that a coordinator's machine runs.
 pub(crate) struct CoordinatorProgram(pub(crate) Arc<World>);
 
 /// Guard that removes a coordinator from [`World::serving`] when its process ends for any reason.
@@ -139,7 +139,8 @@ impl Program for CoordinatorProgram {
 }
 
 impl CoordinatorProgram {
-    /// Checks whether a coordinator had a valid reason to exit, and returns the kind of the exit.
+    /// Classifies the exit of a coordinator. Records a violation if the coordinator exited with success without being
+    /// stopped, or because another one had replaced it although it holds the lease.
     fn judge(
         &self,
         process: &Process,

@@ -1,4 +1,4 @@
-//! The simulated hooks, which receive the events of runs.
+//! The simulated hooks, which coordinators call with the events of runs.
 
 use crate::process::Process;
 use hatebeam_coordinator::EventSink;
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 /// Probability that a hook fails, per mille.
 const FAILS: u64 = 100;
 
-/// Names of the finished runs whose end event a hook has received from any coordinator.
+/// Names of the runs for which a hook has received the event that the search is complete.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox(Mutex<BTreeSet<String>>);
 
@@ -23,14 +23,12 @@ impl Inbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a hook has received the event that the search of this run is complete.
     pub(crate) fn has_end_of(&self, run: &str) -> bool {
         self.lock().contains(run)
     }
 }
 
-/// The event sink of one coordinator process. It delivers events with a delay, so events in flight are lost when the
-/// process ends.
+/// The event sink of one coordinator process. It delays each event, and pending events are lost when the process ends.
 pub(crate) struct Sink {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) process: Arc<Process>,

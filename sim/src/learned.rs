@@ -1,4 +1,4 @@
-//! The network of simulated runs. Its weights are pseudorandom.
+//! A neural network with pseudorandom weights, which some simulated runs use as their evaluator.
 
 use hatebeam_runs::RunSpec;
 use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 const LANES: usize = 16;
 
-/// The network, which stays registered for the single-threaded search.
+/// The network. The static reference keeps it registered, so the single-threaded search finds it by its digest.
 static NETWORK: LazyLock<Arc<Network>> = LazyLock::new(|| {
     let mut state = 1u64;
     let mut list = |count: usize| -> Vec<i16> {
@@ -22,7 +22,8 @@ static NETWORK: LazyLock<Arc<Network>> = LazyLock::new(|| {
         output: list(LANES),
         rows: list(FEATURES * LANES),
     };
-    let network = Network::new("simulation", &weights).expect("the numbers of weights are right");
+    let network = Network::new("simulation", &weights)
+        .expect("each list has the length that the lanes require");
     Network::register(network)
 });
 
@@ -31,7 +32,7 @@ pub(crate) fn kind() -> EvaluatorKind {
     EvaluatorKind::Network(NETWORK.digest())
 }
 
-/// Returns the network's file for a run that uses it, and no bytes for other runs.
+/// Returns the encoded network if the run uses it, and an empty vector otherwise.
 pub(crate) fn file(spec: &RunSpec) -> Vec<u8> {
     match spec.evaluator.kind == kind() {
         true => NETWORK.encode(),

@@ -4,13 +4,15 @@
 //! paused. The network, the object store, the disks and the clocks are simulated. A seed determines the cluster, the
 //! runs and every fault, so a failing seed can be repeated exactly.
 //!
-//! The simulation checks invariants at every write to the object store, and again after all faults have ended:
+//! A run is a search that proceeds from depth to depth. The coordinator commits each depth to the object store, and
+//! lists it in the manifest of the run. The simulation checks the following invariants at every write to the object
+//! store, and again after all faults have ended:
 //!
 //! - each committed depth has the digest that a single-threaded search finds,
-//! - manifests (the records of the runs) only grow, and no depth is committed twice, unless a fault deletes a table,
+//! - a manifest only grows, and no depth is committed twice, unless a fault deletes a table,
 //! - every object that a manifest references exists,
 //! - every run finishes with its best game, unless a fault makes this impossible,
-//! - no run is charged for more time than has passed.
+//! - no run is charged for more time than has passed, apart from the differences between the clocks.
 //!
 //! `docs/simulation.md` describes what is simulated and how to repeat a seed.
 //!
@@ -53,7 +55,7 @@ pub use world::{Options, Report, Sabotage};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Simulates one seed on the current thread.
+/// Simulates one seed on the current thread. Reports panics of the simulated tasks as violations.
 pub fn run_seed(seed: u64, options: &Options) -> Report {
     panics::watch();
     let simulated = catch_unwind(AssertUnwindSafe(|| {

@@ -20,8 +20,8 @@ use tokio_stream::{Stream, StreamExt};
 
 /// Timeout for connecting to the coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time without data from the coordinator after which a worker closes the connection. This equals the
-/// behavior over gRPC: a ping is sent after 5 seconds, and must be answered within 5 seconds.
+/// Time without data from the coordinator after which a worker closes the connection. Over gRPC, a worker sends a ping
+/// after 5 seconds, and waits 5 seconds for its answer.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Time without data from a client after which a server closes the connection.
 const SERVER_KEEPALIVE: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ pub(crate) struct Here {
     pub(crate) process: Arc<Process>,
     pub(crate) env: Env,
     pub(crate) attempt: Attempt,
-    /// Whether the program has another search.
+    /// Whether the worker's program has a different search.
     pub(crate) is_skewed: bool,
 }
 
@@ -108,8 +108,8 @@ impl Here {
     }
 }
 
-/// A worker's connector to the coordinators, which share one host name. Each connection goes to a random coordinator
-/// that is serving.
+/// A worker's connector to the coordinators. Each connection goes to a random serving coordinator, as if all
+/// coordinators shared one host name.
 pub(crate) struct ToCoordinator(pub(crate) Here);
 
 #[tonic::async_trait]
@@ -118,7 +118,6 @@ impl CoordinatorLink for ToCoordinator {
         let here = &self.0;
         let serving = here.world.serving.all();
         let Some(serving) = here.world.rng.pick(&serving).cloned() else {
-            // No coordinator accepts connections.
             tokio::time::sleep(Duration::from_millis(5)).await;
             return Err(LinkError::transient("connection refused"));
         };
@@ -147,7 +146,7 @@ fn flatten<T>(message: Result<Result<T, LinkError>, LinkError>) -> Result<T, Lin
     message.flatten()
 }
 
-/// Joins a worker to a coordinator. The join runs in the coordinator's process.
+/// Registers a worker with a coordinator. The registration runs in the coordinator's process.
 fn accept(
     serving: &Serving,
     hello: Hello,
@@ -170,7 +169,7 @@ fn accept(
     });
 }
 
-/// Returns a sender whose messages are logged, altered as the plan requires, and forwarded to `outbound`.
+/// Returns a sender whose messages pass through [`tamper::answer`] to `outbound`.
 fn record(here: &Here, outbound: mpsc::Sender<FromWorker>) -> mpsc::Sender<FromWorker> {
     let (sender, mut receiver) = mpsc::channel(64);
     let of = here.clone();
@@ -187,7 +186,7 @@ fn record(here: &Here, outbound: mpsc::Sender<FromWorker>) -> mpsc::Sender<FromW
 /// A worker's connector to other workers.
 pub(crate) struct ToPeers {
     pub(crate) here: Here,
-    /// Time without data after which a peer counts as lost.
+    /// Time without data after which a peer counts as lost, as of the last call of `prepare`.
     pub(crate) lost_after: Mutex<Duration>,
 }
 

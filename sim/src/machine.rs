@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// Reason why a process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The process exited because it was asked to.
+    /// The process exited on request.
     Stopped,
-    /// The process exited with code 0 without being asked to.
+    /// The process exited with code 0, although no exit was requested.
     Success,
     /// The process exited with an error.
     Failure(String),
@@ -28,8 +28,8 @@ pub(crate) enum Exit {
 
 /// The program that a machine runs.
 pub(crate) trait Program: Send + Sync {
-    /// Runs a process until it exits. If `stop` becomes true, it must exit gracefully. Dropping the future does not
-    /// end the tasks of the process; [`Process::crash`] does.
+    /// Runs the program until it exits. If `stop` becomes true, the program must exit gracefully. Dropping the future
+    /// does not end the tasks of `process`; [`Process::crash`] ends them.
     fn run(
         &self,
         machine: &Arc<Machine>,
@@ -44,11 +44,11 @@ struct State {
     starts: u32,
     /// Earliest time of the next start of the process.
     down_until: Instant,
-    /// Whether the machine has lost its power.
+    /// Whether the machine has lost power.
     is_silent: bool,
 }
 
-/// A machine. Its process may be running or not.
+/// A machine, which runs at most one process at a time.
 pub(crate) struct Machine {
     pub(crate) node: NodeId,
     pub(crate) name: String,
@@ -71,7 +71,7 @@ pub(crate) struct Site {
     pub(crate) network: Arc<Network>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) began: Instant,
-    /// Range of the time that blocking work takes, in milliseconds.
+    /// Range of the duration of blocking work, in milliseconds.
     pub(crate) blocking_ms: (u64, u64),
 }
 
@@ -117,17 +117,18 @@ impl Machine {
         self.state().process.clone()
     }
 
-    /// Whether the machine is switched on: it runs its process and restarts it when it ends.
+    /// Whether the machine is switched on. If so, it runs its process and restarts it when it ends.
     pub(crate) fn is_wanted(&self) -> bool {
         *self.wanted.borrow()
     }
 
-    /// Switches the machine on, so that it runs its process.
+    /// Switches the machine on.
     pub(crate) fn start(&self) {
         self.wanted.send_replace(true);
     }
 
-    /// Asks the process to exit gracefully. It restarts after the time `down`, or not at all if `down` is `None`.
+    /// Requests a graceful exit of the process. The process restarts after `down`. If `down` is `None`, the machine is
+    /// switched off.
     pub(crate) fn stop(&self, down: Option<Duration>) {
         let mut state = self.state();
         state.down_until = Instant::now() + down.unwrap_or_default();
@@ -139,8 +140,8 @@ impl Machine {
         stop.send_replace(true);
     }
 
-    /// Crashes the process. It restarts after the time `down`. If `is_silent`, the machine loses its power until
-    /// then, so that connections are not reset.
+    /// Crashes the process, which restarts after `down`. If `is_silent`, the machine has no power until then, so it
+    /// does not reset its connections.
     pub(crate) fn crash(&self, is_silent: bool, down: Duration) {
         let mut state = self.state();
         let Some(process) = state.process.clone() else {
@@ -156,7 +157,6 @@ impl Machine {
         self.network.changed();
     }
 
-    /// Stalls the process for this time.
     pub(crate) fn stall(self: &Arc<Self>, time: Duration) {
         if let Some(process) = self.process() {
             self.checker.disturb(&self.name);
@@ -166,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// Starts a task that resumes a stalled process after this time.
+    /// Starts a task that resumes a stalled process after `time`.
     pub(crate) fn resume_after(self: &Arc<Self>, process: Arc<Process>, time: Duration) {
         let machine = Arc::clone(self);
         crate::network::spawn(async move {
@@ -180,7 +180,8 @@ impl Machine {
         });
     }
 
-    /// Ends all faults that affect the machine.
+    /// Ends the faults of the machine: resets the store mode, resumes a stalled process, and lets a process that is
+    /// down restart immediately.
     pub(crate) fn end_faults(&self) {
         crate::store::set_mode(&self.store_mode, StoreMode::Normal);
         if let Some(process) = self.process() {
@@ -200,7 +201,7 @@ impl Machine {
             let until = self.state().down_until;
             if until > Instant::now() {
                 sleep_until(until).await;
-                // The time may have changed in the meantime.
+                // `down_until` may have changed in the meantime.
                 continue;
             }
             let (process, stop) = self.boot();

@@ -1,4 +1,4 @@
-//! Upper bounds of the time that may be charged for machines and runs.
+//! Upper bounds on the time that may be charged for machines and runs.
 
 use crate::process::Clock;
 use hatebeam_cost::UsageLedger;
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// Tolerance in milliseconds, because a ledger counts whole milliseconds.
+/// Rounding tolerance in milliseconds: a ledger counts whole milliseconds.
 const SLACK_MS: u64 = 5;
 
-/// Upper bounds of the time that may be charged: the time that has passed, and for each takeover the difference of the
-/// coordinators' wall clocks.
+/// Upper bounds on the time that may be charged: the time that has passed, plus the greatest difference between the
+/// coordinators' wall clocks for each time that charging is resumed.
 ///
-/// The difference of two clocks is that of their offsets, which are readings minus the time since the simulation began.
-/// The difference of two readings at different times is no bound: the time in between may hide that one clock is behind.
+/// Clocks are compared by their offsets. An offset is a clock's reading minus the time since the simulation began.
+/// Readings from different times cannot be compared directly: the time between them may hide that one clock is behind.
 #[derive(Debug)]
 pub(crate) struct Presence {
     clocks: Vec<Arc<Clock>>,
@@ -23,19 +23,19 @@ pub(crate) struct Presence {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Worker processes, by name and start time.
+    /// Starts of the worker processes, by name and start time on the worker's clock.
     since: BTreeMap<(String, u64), Begun>,
-    /// The simulation.
+    /// Start of the simulation.
     all: Option<Begun>,
-    /// The greatest offset of any clock so far.
+    /// Greatest offset of any clock so far, in milliseconds.
     greatest_ms: i64,
 }
 
-/// When something began.
+/// The start of a process or of the simulation.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     at: Instant,
-    /// The least offset of any clock since then.
+    /// Least offset of any clock since the start, in milliseconds.
     least_ms: i64,
 }
 
@@ -62,7 +62,8 @@ impl Presence {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the clocks, and returns the least offset. Must be called before and after a clock jumps.
+    /// Updates the extreme offsets, and returns the current least offset. Must be called before and after a clock
+    /// jumps.
     pub(crate) fn read(&self) -> i64 {
         let passed = self.began.elapsed().as_millis() as i64;
         let offsets = self
@@ -81,15 +82,14 @@ impl Presence {
         least
     }
 
-    /// Records the start of a worker process.
     pub(crate) fn started(&self, name: &str, started_ms: u64) {
         let least = self.read();
         let key = (name.to_owned(), started_ms);
         self.state().since.entry(key).or_insert(Begun::now(least));
     }
 
-    /// Checks a ledger, and returns a description if it charges too much time. `resumed` is the number of times that
-    /// charging was resumed by another process, or after the ledger was closed.
+    /// Returns a description of the excess if a ledger charges too much time. `resumed` is the maximum number of
+    /// times that charging was resumed, either by another process or after the ledger was closed.
     pub(crate) fn excess(&self, ledger: &UsageLedger, resumed: u64) -> Option<String> {
         self.read();
         let state = self.state();

@@ -22,12 +22,12 @@ pub(crate) struct Oracle {
     games: Mutex<BTreeMap<u32, Option<Arc<BestGame>>>>,
 }
 
-/// Cache of searches by name of the specification. Several seeds use the same specifications, and a search does not
-/// depend on the seed.
+/// Completed searches, by the name of their specification. Seeds share them, because a search depends only on its
+/// specification.
 static SEARCHED: LazyLock<Mutex<BTreeMap<String, Arc<Oracle>>>> = LazyLock::new(Mutex::default);
 
 impl Oracle {
-    /// Returns the completed search for a specification. The result is cached.
+    /// Returns the completed search for a specification, from the cache if possible.
     ///
     /// # Errors
     /// Returns a [`SpecError`] if the specification is invalid.
@@ -80,7 +80,7 @@ impl Oracle {
         self.records.iter().find(|record| record.depth == depth)
     }
 
-    /// Returns the last depth, at which no well has a child.
+    /// Returns the last depth of the search.
     pub(crate) fn last_depth(&self) -> u32 {
         self.records.last().map_or(0, |record| record.depth)
     }
@@ -100,7 +100,7 @@ impl Oracle {
     }
 }
 
-/// The first depths of a search, for reading back the best game that they contain.
+/// The first depths of a search, from which the best game is read back.
 struct Until<'a> {
     oracle: &'a Oracle,
     records: Vec<DepthRecord>,

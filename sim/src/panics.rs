@@ -10,8 +10,8 @@ thread_local! {
     static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Starts to record the panics on the current thread. Installs a panic hook at the first call. The previous hook is
-/// still called for every panic that is not injected.
+/// Installs a panic hook at the first call, and discards the panics that the current thread has recorded. The previous
+/// hook is still called for every panic that is not injected.
 pub(crate) fn watch() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {

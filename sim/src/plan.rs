@@ -1,4 +1,4 @@
-//! The plan of a simulation: the cluster, the runs and all events, which follow from the seed.
+//! The plan of a simulation: the cluster, the runs and all events. The seed determines the plan.
 
 use crate::learned;
 use crate::rng::Rng;
@@ -10,8 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. Each seed uses a random subset of the classes. Some seeds therefore have many events of the same
-/// class, which reveals faults that require them.
+/// A class of events. By default, each seed uses a random subset of the classes. Some seeds therefore have many events
+/// of the same class, which reveals faults that require several such events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.
@@ -20,7 +20,7 @@ pub enum Class {
     WorkerChurn,
     /// Workers stall: their tasks are not polled for some time.
     WorkerStall,
-    /// A second process with the name of a worker starts.
+    /// A second process starts with the name of an existing worker.
     TwinWorker,
     /// Coordinators crash and restart.
     CoordinatorCrash,
@@ -36,7 +36,7 @@ pub enum Class {
     Reset,
     /// The object store is slow or unavailable, loses responses, applies writes late, or returns stale lists.
     Store,
-    /// A coordinator stalls or crashes at a certain request to the object store.
+    /// A coordinator stalls or crashes at a specific request to the object store.
     Request,
     /// Wall clocks jump.
     Clock,
@@ -48,7 +48,7 @@ pub enum Class {
     ManyRuns,
     /// Candidate tables are too small at the first attempt, so that depths are repeated.
     SmallTables,
-    /// A worker crashes at every depth from a certain depth on, as if it ran out of memory.
+    /// A worker crashes at every depth beyond a fixed depth, as if it ran out of memory.
     OutOfMemory,
     /// A worker runs a program with a different search until the faults end.
     VersionSkew,
@@ -84,7 +84,7 @@ impl Class {
         Class::StaleSubmission,
     ];
 
-    /// Returns the name used on the command line.
+    /// Returns the name of the class on the command line.
     pub fn name(self) -> String {
         let mut name = String::new();
         for letter in format!("{self:?}").chars() {
@@ -145,22 +145,22 @@ pub(crate) enum Target {
 /// The effect of an event.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// The process crashes and restarts after the time `down`. If `is_silent`, its machine loses power until then.
+    /// The process crashes and restarts after `down`. If `is_silent`, its machine has no power until then.
     Crash {
         target: Target,
         is_silent: bool,
         down: Duration,
     },
-    /// The process stalls for this time.
+    /// The process stalls for `time`.
     Stall { target: Target, time: Duration },
-    /// The process shuts down gracefully and restarts after the time `down`.
+    /// The process shuts down gracefully and restarts after `down`.
     Stop { target: Target, down: Duration },
-    /// The machine starts its process, if it is not running.
+    /// The machine starts its process if the process is not running.
     Start(Target),
-    /// A client drains this worker.
+    /// A client drains the worker with this index.
     Drain(usize),
-    /// Messages from one machine to another are held back for this time. If `is_mutual`, so are those in the other
-    /// direction.
+    /// Messages from one machine to another are held back for `time`. If `is_mutual`, messages in the other direction
+    /// are held back too.
     Cut {
         from: Target,
         to: Target,
@@ -169,15 +169,15 @@ pub(crate) enum Action {
     },
     /// A random connection is reset.
     Reset,
-    /// The object store is in this mode for some time, for one machine or for all.
+    /// The object store is in this mode for `time`. If `target` is `None`, the mode applies to all machines.
     StoreMode {
         target: Option<Target>,
         mode: StoreMode,
         time: Duration,
     },
-    /// The wall clock of a machine jumps.
+    /// The wall clock of a machine jumps by `millis`.
     Jump { target: Target, millis: i64 },
-    /// A fault is prepared for a certain request to the object store.
+    /// A fault is prepared for a specific request to the object store.
     Trigger(Trigger),
     /// A client submits a run.
     Submit { run: usize, max_depth: Option<u32> },
@@ -187,7 +187,7 @@ pub(crate) enum Action {
     StopRun(usize),
     /// The manifest of a queued run is deleted if `is_gone`, and damaged otherwise.
     DamageManifest { run: usize, is_gone: bool },
-    /// A table of the last committed depth of this run is deleted.
+    /// A table of the last committed depth of the run is deleted.
     DamageTable(usize),
 }
 
@@ -227,7 +227,7 @@ pub(crate) struct Plan {
     pub(crate) runs: Vec<RunPlan>,
     /// Number of ended runs that are in the store at the start.
     pub(crate) old_runs: usize,
-    /// Range of the time that blocking work takes, in milliseconds.
+    /// Range of the duration of blocking work, in milliseconds.
     pub(crate) blocking_ms: (u64, u64),
     /// Time at which all faults end.
     pub(crate) horizon: Duration,
@@ -367,7 +367,6 @@ impl Plan {
         }
     }
 
-    /// Returns a random client request.
     fn request(&self, rng: &Rng) -> Action {
         let run = self.run(rng);
         let max_depth = rng.chance(700).then(|| rng.range(2..=14) as u32);
@@ -499,8 +498,8 @@ fn jump(rng: &Rng, target: Target) -> Action {
     Action::Jump { target, millis }
 }
 
-/// Coordinator requests before or after which a fault occurs. Around these requests, the store is in an intermediate
-/// state.
+/// Operations and key substrings of the requests at which a trigger fires. Around these requests, the store is in an
+/// intermediate state.
 const REQUESTS: [(Operation, &str); 7] = [
     (Operation::PutIf, "manifest.json"),
     (Operation::PutIf, "coordinator.json"),

@@ -19,7 +19,7 @@ const EPOCH_MS: i64 = 1_735_689_600_000;
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
-    /// Difference from the true time in milliseconds.
+    /// Difference from the true time, in milliseconds.
     ahead: AtomicI64,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Process {
     pub(crate) name: String,
     clock: Arc<Clock>,
     rng: Rng,
-    /// Range of the time that blocking work takes, in milliseconds.
+    /// Range of the duration of blocking work, in milliseconds.
     blocking: RangeInclusive<u64>,
     tasks: Mutex<Tasks>,
     state: watch::Sender<Admission>,
@@ -122,7 +122,6 @@ impl Process {
         self.tasks().admission == Admission::Drop
     }
 
-    /// Waits until the process crashes.
     pub(crate) async fn crashed(&self) {
         let mut state = self.state.subscribe();
         let crashed = state.wait_for(|state| *state == Admission::Drop);

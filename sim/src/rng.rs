@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Increment of SplitMix64: 2⁶⁴ divided by the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The generator SplitMix64. Several processes can share one generator.
+/// A SplitMix64 generator, which several tasks can share.
 #[derive(Debug)]
 pub(crate) struct Rng(Mutex<u64>);
 

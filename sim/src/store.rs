@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Behavior of the object store toward one machine. A mode applies until the next one is set.
+/// Behavior of the object store toward one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreMode {
     /// No faults and a low latency.
@@ -28,9 +28,9 @@ pub(crate) enum StoreMode {
     Failing,
     /// Some responses are lost after the store has executed the operation.
     LosingAnswers,
-    /// Some writes are applied after the client has timed out.
+    /// Some writes get no response, and are applied after a delay of up to 100 seconds.
     Late,
-    /// Some operations get no response before the client's timeout.
+    /// Some operations get no response. Writes among them are applied after a delay of up to 100 seconds.
     Hanging,
     /// Some lists do not contain the most recent changes.
     StaleLists,

@@ -9,9 +9,9 @@ use hatebeam_search::EvaluatorKind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// First depth for which a worker has too little memory with [`Class::OutOfMemory`].
+/// First depth at which worker 0 crashes if the seed uses [`Class::OutOfMemory`].
 const TOO_DEEP: u32 = 5;
-/// Probability, per mille, that a worker reports at the first attempt at a depth that its tables were too small.
+/// Probability, per mille, that a worker's first attempt at a depth reports dropped candidates.
 const TOO_SMALL: u64 = 150;
 
 /// The depth and the attempt number of the last `expand` order that a worker process received.

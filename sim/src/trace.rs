@@ -10,12 +10,13 @@ pub enum Detail {
     /// Events of the plan, starts and ends of processes, and changes of manifests.
     #[default]
     Events,
-    /// Everything in [`Detail::Events`], messages, object store requests, and the log messages of coordinators and
-    /// workers.
+    /// Everything in [`Detail::Events`], plus messages, object store requests, and the log messages of coordinators
+    /// and workers.
     Everything,
 }
 
-/// The log of one simulation. Each line contains the virtual time in milliseconds and the name of a process.
+/// The log of one simulation. Each line contains the virtual time in milliseconds, the name of a process or of a part
+/// of the simulation, and a text.
 #[derive(Debug)]
 pub(crate) struct Trace {
     detail: Detail,
@@ -40,14 +41,13 @@ impl Trace {
         self.detail >= detail
     }
 
-    /// Logs an event.
     pub(crate) fn event(&self, node: &str, what: impl Display) {
         let millis = self.began.elapsed().as_millis();
         // Writing to a string cannot fail.
         let _ = writeln!(self.text(), "{millis:>8} {node:<6} {what}");
     }
 
-    /// Logs a line if the level is [`Detail::Everything`]. Otherwise, does not call `what`.
+    /// Logs a line if the level is [`Detail::Everything`]. Calls `what` only in this case.
     pub(crate) fn detail<D: Display>(&self, node: &str, what: impl FnOnce() -> D) {
         if self.has(Detail::Everything) {
             self.event(node, what());

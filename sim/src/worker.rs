@@ -16,7 +16,7 @@ use hatebeam_worker::{MemoryStorage, Parts, Settings, Worker};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The program of a worker's machine.
+/// The program that a worker's machine runs.
 pub(crate) struct WorkerProgram(pub(crate) Arc<World>);
 
 /// Guard that removes a worker from [`World::joined`] when its process ends for any reason.

@@ -1,4 +1,4 @@
-//! The simulated world: machines, network, object store and clients, and the execution of the plan's events.
+//! The simulated world (machines, network, object store and clients) and the execution of the plan's events.
 
 use crate::checks::Checker;
 use crate::client::Client;
@@ -21,8 +21,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Virtual time after the end of all faults within which every run must finish. A worker may be quarantined for ten
-/// minutes, and a hanging object store request ends after six.
+/// Virtual time within which every run must finish after all faults have ended. A worker may be quarantined for ten
+/// minutes, and an object store request may hang for six.
 const SETTLE: Duration = Duration::from_secs(3600);
 
 /// Options of a simulation.
@@ -43,7 +43,7 @@ pub enum Sabotage {
     UnconditionalStore,
     /// Workers accept children from any attempt at a depth.
     ForgottenAttempts,
-    /// Workers with another search claim to have that of the coordinator.
+    /// Workers with a different search claim to have the coordinator's search.
     ForgedFingerprints,
 }
 
@@ -60,7 +60,7 @@ pub struct Report {
     pub elapsed: Duration,
     /// Number of committed depths.
     pub depths: u64,
-    /// Number of epochs that began.
+    /// Number of epochs: periods of a run with a fixed set of workers.
     pub epochs: u64,
     /// The log.
     pub trace: String,
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Whether fewer workers have enough memory than a run requires.
+    /// Whether the number of workers with enough memory is less than the minimum number of workers of a run.
     pub(crate) fn lacks_memory(&self) -> bool {
         let has_small = self.plan.classes.contains(&Class::OutOfMemory);
         has_small && self.plan.all_workers - 1 < self.plan.min_workers
@@ -208,7 +208,7 @@ async fn add_old_runs(world: &World) {
     }
 }
 
-/// Starts the supervisors of all machines, and switches on the machines that run from the start.
+/// Starts the supervisors of all machines, and switches on the coordinators and the initial workers.
 fn boot(world: &Arc<World>) {
     for machine in &world.coordinators {
         let program = CoordinatorProgram(Arc::clone(world));
@@ -223,7 +223,7 @@ fn boot(world: &Arc<World>) {
     from_the_start.for_each(|machine| machine.start());
 }
 
-/// Receives the processes that a trigger has stalled, and resumes each process after its stall time.
+/// Resumes each process that a trigger has stalled after its stall time.
 async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Process>, Duration)>) {
     while let Some((process, time)) = stalls.recv().await {
         world.network.changed();
@@ -239,7 +239,7 @@ async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Proc
     }
 }
 
-/// Executes the events of the plan at their times, and waits until the faults end.
+/// Executes the events of the plan at their times, and waits until the plan's horizon.
 async fn play(world: &Arc<World>, client: &Arc<Client>) {
     let began = Instant::now();
     for event in &world.plan.events {
@@ -316,7 +316,7 @@ fn change_store_mode(world: &Arc<World>, target: Option<Target>, mode: StoreMode
     });
 }
 
-/// Ends all faults and starts all machines, so that every run can finish.
+/// Ends all faults and switches on the machines, so that every run can finish.
 fn quiet(world: &World) {
     world.trace.event("plan", "all faults end");
     world.checker.set_quiet();
@@ -327,7 +327,7 @@ fn quiet(world: &World) {
     world.network.heal_all();
     for machine in world.machines() {
         machine.end_faults();
-        // A twin process is started only if it was running before.
+        // The twin is switched on only if the plan has switched it on before.
         let is_twin = machine.target == Target::Worker(world.plan.all_workers);
         if !is_twin || machine.is_wanted() {
             machine.start();

@@ -1,4 +1,4 @@
-//! Tests of many seeds, of the determinism of the simulation, and of its ability to detect faults.
+//! Tests of the invariants under many seeds, of the simulation's determinism, and of its ability to detect faults.
 
 use hatebeam_sim::{Class, Detail, Mix, Options, Report, Sabotage, run_seed, run_seeds};
 use std::path::Path;
@@ -35,15 +35,15 @@ fn invariants_hold_under_a_thousand_seeds() {
     }
 }
 
-/// Seeds beyond the first thousand that have shown faults, by fault. A change of the simulation or of the simulated code
-/// may change what happens in a seed, so unit tests also cover these faults.
+/// Faults that seeds beyond the first thousand have revealed, with these seeds. A change to the simulation or to the
+/// simulated code may change the events of a seed, so unit tests also cover these faults.
 const REGRESSIONS: [(&str, &[u64]); 7] = [
     (
         "late delivery deleted the event of the next end",
         &[2323, 2568],
     ),
     (
-        "run failed at a loss that caused a quarantine",
+        "run failed when a lost worker was quarantined",
         &[2976, 3718, 4597],
     ),
     (
@@ -99,8 +99,8 @@ fn equal_seeds_give_equal_traces() {
     }
 }
 
-/// Returns the lines of a trace, without log messages and task numbers. Log messages are not repeatable: tracing caches
-/// the enabled call sites for the whole process, so other tests in it affect which messages are logged.
+/// Returns the lines of a trace without log messages and task numbers. Log messages are not repeatable: tracing caches
+/// the enabled call sites for the whole process, so concurrent tests affect which messages are logged.
 fn behavior(trace: &str) -> Vec<&str> {
     let levels = [" INFO ", " WARN ", " ERROR ", " DEBUG "];
     let is_log = |line: &&str| levels.iter().any(|level| line.contains(level));
@@ -111,7 +111,7 @@ fn behavior(trace: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Simulates up to this many seeds, until one fails. Returns `true` if one fails.
+/// Whether one of the first `seeds` seeds fails.
 fn is_noticed(seeds: u64, options: &Options) -> bool {
     (0..seeds).any(|seed| !run_seed(seed, options).violations.is_empty())
 }
@@ -146,7 +146,7 @@ fn simulation_detects_a_worker_with_another_search() {
     assert!(is_noticed(100, &options));
 }
 
-/// Every check that `docs/guarantees.md` names, as `file: function`, exists.
+/// `docs/guarantees.md` names each check as `file: function`.
 #[test]
 fn guarantees_name_existing_checks() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

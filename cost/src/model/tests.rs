@@ -58,7 +58,7 @@ fn time_is_linear_in_width_if_cores_are_the_bottleneck() {
 }
 
 #[test]
-fn scarce_resource_is_the_bottleneck() {
+fn slowest_resource_is_the_bottleneck() {
     let wide = 100_000_000;
     let slow_network = MachineProfile {
         network_bytes_per_second: 1e8,
@@ -97,7 +97,7 @@ fn scarce_resource_is_the_bottleneck() {
 fn more_workers_wait_longer_for_the_slowest_request() {
     let inputs = inputs();
     let seconds = |workers, waits| slowest_seconds(&inputs, workers, waits);
-    // One worker waits for the mean.
+    // A single worker waits for the mean time.
     for waits in [1, 3] {
         let mean = f64::from(waits) * inputs.put_seconds;
         assert!((seconds(1.0, waits) - mean).abs() < 1e-4, "{waits}");
@@ -110,7 +110,7 @@ fn more_workers_wait_longer_for_the_slowest_request() {
     assert!(seconds(64.0, 3) < 3.0 * seconds(64.0, 1));
 }
 
-/// Compares the model with measurements on the loopback interface, listed in `docs/cluster-model.md`.
+/// Compares the model with the measurements on the loopback interface in `docs/cluster-model.md`.
 #[test]
 fn sent_share_agrees_with_measurements() {
     for (width, children_per_well, workers, seconds, measured) in [
@@ -134,7 +134,7 @@ fn sent_share_agrees_with_measurements() {
             ..inputs()
         };
         let ratio = stream.part_sent(&inputs, Beam::new(width, None), children) / measured;
-        // With 20,000 wells and eight workers each stream has only two batches, so the model is inaccurate.
+        // With 20,000 wells and eight workers, each stream has only two batches, so the model is inaccurate.
         let slack = if width == 20_000 { 0.35 } else { 0.2 };
         assert!((ratio - 1.0).abs() < slack, "{width} {workers}: {ratio:.3}");
     }
@@ -183,7 +183,7 @@ fn more_shards_shorten_the_commit() {
 }
 
 #[test]
-fn too_little_memory_is_detected() {
+fn beam_that_exceeds_memory_does_not_fit() {
     let small = MachineProfile {
         memory_bytes: f64::from(1 << 30),
         ..machine()

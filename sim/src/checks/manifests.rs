@@ -11,7 +11,7 @@ fn epoch_of(depth: &CommittedDepth) -> Option<u64> {
     epoch.parse().ok()
 }
 
-/// Checks that a depth is committed by a process that began its epoch.
+/// Returns a violation if none of the writers that committed a depth may have begun its epoch.
 pub(super) fn check_owner(
     depth: &CommittedDepth,
     begun: &BTreeMap<u64, Vec<String>>,
@@ -26,7 +26,7 @@ pub(super) fn check_owner(
     })
 }
 
-/// Checks that the record of a depth is that of one machine.
+/// Returns a violation if the record of a depth differs from that of the single-threaded search.
 pub(super) fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
     let found = &depth.record;
     let Some(expected) = oracle.record(found.depth) else {
@@ -48,8 +48,8 @@ pub(super) fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<St
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 
-/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage` is
-/// true, which means that a table of a dropped depth was deleted.
+/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage`,
+/// which means that the plan has deleted a table of a later depth than the last one in `after`.
 pub(super) fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {

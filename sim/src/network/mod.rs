@@ -1,9 +1,9 @@
 //! The network between simulated machines, with delays, partitions, resets and machines that lose power.
 //!
 //! A connection behaves like HTTP/2 over TCP. Messages arrive in order. While a direction is cut, its messages wait.
-//! Each end closes the connection when no data has arrived for its keepalive time. The other end then gets a reset,
-//! unless the direction toward it is cut. A process that crashes resets its connections. A machine that loses power
-//! sends no resets.
+//! An end closes the connection when the connection has been blocked for the keepalive time of this end. The other end
+//! receives a reset as soon as the direction toward it is open. A process that crashes resets its connections. A
+//! machine that loses power sends no resets.
 
 mod pipe;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Share of slow messages, per mille. A slow message takes up to 20 times as long as usual.
+/// Fraction of slow messages, per mille. A slow message takes up to 20 times the usual maximum delay.
 const SLOW_PER_MILLE: u64 = 10;
 
 /// Identifier of a machine.
@@ -44,7 +44,7 @@ impl Side {
 /// Reason why a connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// No data arrived for the keepalive time, or connecting timed out.
+    /// The connection was blocked for the keepalive time, or connecting timed out.
     Timeout,
     /// The other end closed the connection, its process ended, or the network reset the connection.
     Reset,
@@ -64,7 +64,7 @@ impl std::fmt::Display for Broken {
 pub(crate) struct End {
     pub(crate) node: NodeId,
     pub(crate) process: Arc<Process>,
-    /// Time without data after which this end closes the connection.
+    /// Time after which this end closes a blocked connection.
     pub(crate) keepalive: Duration,
 }
 
@@ -98,12 +98,11 @@ struct State {
     opened: u64,
 }
 
-/// The network.
 #[derive(Debug)]
 pub(crate) struct Network {
     rng: Rng,
     trace: Arc<Trace>,
-    /// Maximum delay of a usual message in milliseconds.
+    /// Maximum delay of a message that is not slow, in milliseconds.
     slowest_ms: u64,
     state: Mutex<State>,
     changes: watch::Sender<u64>,
@@ -132,7 +131,7 @@ impl Network {
         }
     }
 
-    /// Holds back all messages in this direction, until [`heal`](Network::heal) is called for it.
+    /// Holds back all messages in this direction until [`heal`](Network::heal) is called.
     pub(crate) fn cut(&self, from: NodeId, to: NodeId) {
         self.state().cuts.insert((from, to));
         self.changed();
@@ -148,7 +147,7 @@ impl Network {
         self.changed();
     }
 
-    /// Sets whether a machine has lost its power.
+    /// Sets whether a machine is without power.
     pub(crate) fn set_silent(&self, node: NodeId, is_silent: bool) {
         match is_silent {
             true => self.state().silent.insert(node),
@@ -194,10 +193,10 @@ impl Network {
         self.passable(from, to).await;
     }
 
-    /// Waits for the time that a round trip to a machine takes.
+    /// Makes a round trip from one machine to another.
     ///
     /// # Errors
-    /// Returns [`Broken::Timeout`] if it takes longer than `within`.
+    /// Returns [`Broken::Timeout`] if the round trip takes longer than `within`.
     pub(crate) async fn reach(
         &self,
         from: NodeId,
@@ -281,7 +280,7 @@ impl Connection {
         });
     }
 
-    /// Waits until this end has lost the connection, and returns the reason.
+    /// Waits until `side` has lost the connection, and returns the reason.
     async fn lost_at(&self, side: Side) -> Broken {
         let mut broken = self.broken_at(side).subscribe();
         let broken = broken.wait_for(Option::is_some).await;
@@ -325,7 +324,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection at one end, if it has been blocked without interruption since the change with this number.
+    /// Closes the connection at one end if its blocking state has not changed since change `number`. The other end then
+    /// receives a reset.
     async fn give_up(&self, side: Side, number: u64) {
         let is_same = self.blocks().number == number;
         // A stalled process does not run, so it cannot close a connection.

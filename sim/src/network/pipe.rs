@@ -4,7 +4,7 @@ use super::{Broken, Connection, Side, spawn};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Maximum number of messages in the send window and in the receive window of one direction.
+/// Maximum number of messages in the send window of one direction, and in its receive window.
 const WINDOW: usize = 64;
 
 /// Reason why a direction of a connection ended.
@@ -20,8 +20,7 @@ enum Ended {
 }
 
 impl Connection {
-    /// Opens the direction of the connection from `from` to the other end. If the connection is lost, the last received
-    /// item is an error.
+    /// Opens the direction from `from` to the other end. If the connection is lost, the last received item is an error.
     pub(crate) fn pipe<T: Send + 'static>(
         self: &Arc<Self>,
         from: Side,
