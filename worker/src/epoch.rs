@@ -14,22 +14,22 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::Span;
 
-/// The result of a commit: the uploaded tables of this worker's shards.
+/// Result of a commit: descriptions of the uploaded tables, or the error that prevented the upload.
 pub(crate) type Committed = Result<Vec<Table>, OrderError>;
 
-/// The owners of all shards, from this worker's point of view.
+/// The assignment of shards to workers, from this worker's point of view.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) layout: ShardLayout,
     pub(crate) owners: Arc<Vec<Owner>>,
-    /// For each shard whether this worker owns it.
+    /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
     /// The other workers.
     pub(crate) peers: Vec<Peer>,
 }
 
 impl Assignment {
-    /// Returns the assignment from a `prepare` order, for the worker with this name.
+    /// Returns the assignment in a `prepare` order, from the point of view of the worker `name`.
     pub(crate) fn of(name: &str, order: &Prepare) -> Result<Assignment, OrderError> {
         let bad = |reason: &str| OrderError::bad_order(reason);
         let shards = order.owners.len();
@@ -88,7 +88,7 @@ pub(crate) struct Epoch {
     pub(crate) number: u64,
     pub(crate) run: String,
     pub(crate) spec: RunSpec,
-    /// The network of the evaluator, which remains registered during the epoch.
+    /// The network of the evaluator. This reference keeps the network registered during the epoch.
     pub(crate) network: Option<Arc<Network>>,
     pub(crate) emulator: Emulator,
     pub(crate) assignment: Assignment,
@@ -96,9 +96,9 @@ pub(crate) struct Epoch {
     frontier: Mutex<Arc<Frontier>>,
     attempt: Mutex<Option<Attempt>>,
     commits: Mutex<BTreeMap<u32, oneshot::Receiver<Committed>>>,
-    /// The last depth whose survivors were selected.
+    /// Last depth whose frontier was selected from the candidates.
     selected: AtomicU32,
-    /// Held while tables are added to the cache on this machine.
+    /// Lock that is held while tables are added to the local cache.
     pub(crate) caching: tokio::sync::Mutex<()>,
     /// Set when the epoch ends, to stop its search threads.
     pub(crate) cancel: AtomicBool,
@@ -162,7 +162,8 @@ impl Epoch {
             .for_each(|stream| stream.abort());
     }
 
-    /// Sets the streams of a new attempt, which [`end`](Epoch::end) aborts. They replace those of the last attempt.
+    /// Replaces the streams of the last attempt with those of a new attempt. [`end`](Epoch::end) aborts the new
+    /// streams.
     pub(crate) fn set_streams(&self, streams: Vec<AbortHandle>) {
         *lock(&self.streams) = streams;
         if self.is_over() {
@@ -204,8 +205,8 @@ impl Epoch {
             && (last.depth, last.number) >= (order.depth, order.attempt)
         {
             return Err(OrderError::superseded(format!(
-                "attempt {} at depth {} is over: the current one is attempt {}",
-                order.attempt, order.depth, last.number
+                "attempt {} at depth {} is over: the current attempt is {} at depth {}",
+                order.attempt, order.depth, last.number, last.depth
             )));
         }
         let candidates = Arc::new(Candidates::new(self.assignment.layout, order.sigmas));
@@ -218,7 +219,7 @@ impl Epoch {
         Ok((frontier, candidates))
     }
 
-    /// Returns the candidates of the current attempt. Returns an error if it is an attempt at another depth.
+    /// Returns the candidates of the current attempt. Returns an error if the current attempt is not at `depth`.
     pub(crate) fn candidates(&self, depth: u32) -> Result<Arc<Candidates>, OrderError> {
         let attempt = lock(&self.attempt);
         match &*attempt {
@@ -235,14 +236,14 @@ impl Epoch {
         attempt.map_or(0, |attempt| attempt.candidates.bytes())
     }
 
-    /// Drops the frontier and this epoch's reference to the candidates. Otherwise the frontier, its children and the
+    /// Drops the frontier and this epoch's reference to the candidates. Otherwise the frontier, the candidates and the
     /// next frontier would be in memory at the same time.
     pub(crate) fn begin_selection(&self) {
         *lock(&self.attempt) = None;
         *lock(&self.frontier) = Arc::default();
     }
 
-    /// Sets the new frontier. Returns the sender for the result of its commit.
+    /// Sets the new frontier. Returns a sender for the result of the frontier's commit.
     pub(crate) fn finish_selection(&self, frontier: &Arc<Frontier>) -> oneshot::Sender<Committed> {
         let depth = frontier.depth;
         *lock(&self.frontier) = Arc::clone(frontier);
@@ -252,13 +253,13 @@ impl Epoch {
         done
     }
 
-    /// Takes the receiver for the result of a depth's commit. Returns `None` if there is no such commit, or if the
-    /// receiver was already taken.
+    /// Takes the receiver for the result of a depth's commit. Returns `None` if there is no commit of this depth, or if
+    /// the receiver was already taken.
     pub(crate) fn take_commit(&self, depth: u32) -> Option<oneshot::Receiver<Committed>> {
         lock(&self.commits).remove(&depth)
     }
 
-    /// Returns the last depth whose survivors were selected.
+    /// Returns the last depth whose frontier was selected from the candidates.
     pub(crate) fn selected(&self) -> u32 {
         self.selected.load(Ordering::Relaxed)
     }

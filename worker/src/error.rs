@@ -20,8 +20,8 @@ pub(crate) enum OrderError {
     /// The object store is unavailable. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
-    /// The connection to another worker failed.
-    #[error("worker {peer} is unreachable: {reason}")]
+    /// The exchange of children with another worker failed.
+    #[error("cannot exchange children with worker {peer}: {reason}")]
     PeerUnreachable { peer: String, reason: String },
     /// The epoch or the attempt has ended.
     #[error("{0}")]

@@ -5,14 +5,14 @@
 //!
 //! 1. expands the wells of its shards, and sends each child to the owner of the child's shard,
 //! 2. counts its candidates, so that the coordinator can find the score threshold (the cut),
-//! 3. keeps the survivors, and uploads them as tables to the object store.
+//! 3. keeps the candidates at or above the cut, and uploads them as tables to the object store.
 //!
 //! A table becomes part of a run once the run's [manifest](hatebeam_runs::Manifest) lists it, and only the coordinator
 //! writes manifests. A worker that is lost or disconnected therefore cannot change a run.
 //!
 //! - `session` connects to the coordinator, sends heartbeats and receives orders.
 //! - `executor` carries out the orders. Each of its source files handles one group of orders.
-//! - `exchange` sends children to other workers and receives theirs.
+//! - `exchange` sends children to other workers and receives children from them.
 //! - `tables` caches the tables of the most recent depths on this machine.
 //! - `link` contains the gRPC connections to the coordinator and to other workers. Only this module uses protobuf
 //!   types.

@@ -24,7 +24,7 @@ pub struct Process {
     pub name: String,
     /// Address on which the process listens for other workers.
     pub listen: SocketAddr,
-    /// URI at which other workers reach this one. If `None`, it is derived from `listen`.
+    /// URI at which other workers reach this worker. If `None`, the URI is derived from `listen`.
     pub advertise: Option<String>,
     /// URI of the coordinator.
     pub coordinator: String,
@@ -32,13 +32,13 @@ pub struct Process {
     pub threads: usize,
     /// Maximum memory use of the process in bytes.
     pub memory_bytes: u64,
-    /// Scratch directory for tables. Tables of earlier processes in it are deleted.
+    /// Scratch directory for tables. Tables of earlier processes in this directory are deleted.
     pub dir: PathBuf,
     /// The object store.
     pub objects: Objects,
     /// TLS certificate of this process. If `None`, connections are not encrypted.
     pub tls: Option<Tls>,
-    /// Token for calls to the coordinator, if it requires one.
+    /// Token for calls to the coordinator, if the coordinator requires one.
     pub token: Option<Token>,
     /// Whether batches of children are compressed.
     pub compress: bool,

@@ -21,14 +21,14 @@ const MIN_RECONNECT_WAIT: Duration = Duration::from_millis(200);
 /// Maximum delay before an attempt to reconnect.
 const MAX_RECONNECT_WAIT: Duration = Duration::from_secs(3);
 
-/// The error for a worker that the coordinator rejected. Reconnecting would not help.
+/// Error for a worker that the coordinator rejected. Reconnecting would not help.
 #[derive(Debug, Error)]
 #[error("the coordinator rejected this worker: {0}")]
 pub struct Refused(String);
 
 /// Reason why a session ended.
 enum Ended {
-    /// The worker may exit: it was released, or it wants to leave and has not joined yet.
+    /// The coordinator released the worker, or the worker was stopped before it had joined.
     Released,
     /// The coordinator rejected this worker.
     Refused(String),
@@ -107,8 +107,8 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = tick(&mut heartbeats) => {
-                    // If the queue is full, the heartbeat is dropped. The queued messages also prove that this worker
-                    // is alive.
+                    // If the queue is full, the heartbeat is dropped. The queued messages prove equally well that this
+                    // worker is alive.
                     let _ = outbound.try_send(FromWorker::Heartbeat(self.heartbeat()));
                 }
                 changed = stop.changed(), if !is_leaving => {
@@ -291,7 +291,7 @@ mod tests {
         let (stop, stopped) = watch::channel(None);
         let running = tokio::spawn(async move { worker.run(stopped).await });
         let FromWorker::Hello(hello) = coordinator.next().await else {
-            panic!("no hello");
+            panic!("the first message is not a hello");
         };
         assert_eq!((hello.name.as_str(), hello.threads), ("w0", 1));
         coordinator.send(WELCOME).await;

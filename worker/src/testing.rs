@@ -1,4 +1,4 @@
-//! Test workers that use memory instead of a network and a disk.
+//! Workers for tests, which use memory instead of a network and a disk.
 
 use crate::exchange::InboundExchange;
 use crate::link::{CoordinatorLink, PeerLink, Session};
@@ -26,10 +26,9 @@ use tokio_stream::wrappers::ReceiverStream;
 /// Name of the test run.
 pub(crate) const RUN: &str = "run";
 
-/// The secret of all pairs of workers in tests.
+/// Secret that every pair of test workers shares.
 pub(crate) const SECRET: Secret = Secret([7; 16]);
 
-/// The specification of the run in tests.
 pub(crate) fn spec(width: u64) -> RunSpec {
     RunSpec {
         width,
@@ -65,7 +64,7 @@ pub(crate) fn prepare(width: u64, names: &[&str]) -> Prepare {
 /// Connector between the workers of one test.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryPeers {
-    /// The receiving sides of the workers by address. Opening a stream to any other address never completes.
+    /// Receiving sides of the workers, by address. Opening a stream to any other address never completes.
     inbound: Arc<Mutex<BTreeMap<String, InboundExchange>>>,
 }
 
@@ -121,7 +120,7 @@ impl Cluster {
         }
     }
 
-    /// Creates a worker that uses this connector to a coordinator, and makes it reachable for other workers.
+    /// Creates a worker with a connector to a coordinator, and makes the worker reachable for other workers.
     pub(crate) fn worker_of(&self, name: &str, coordinator: Arc<dyn CoordinatorLink>) -> Worker {
         let settings = Settings {
             name: name.to_owned(),
@@ -147,14 +146,13 @@ impl Cluster {
         worker
     }
 
-    /// Creates a worker without a coordinator. The test sends its orders with [`Worker::execute`].
+    /// Creates a worker without a coordinator, to which tests send orders with [`Worker::execute`].
     pub(crate) fn worker(&self, name: &str) -> Worker {
         self.worker_of(name, Arc::new(SilentCoordinator))
     }
 }
 
 impl Worker {
-    /// Carries out an order and returns the answer.
     pub(crate) async fn execute(&self, epoch: u64, kind: OrderKind) -> AnswerKind {
         self.executor.execute(Order { epoch, id: 1, kind }).await
     }

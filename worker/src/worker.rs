@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Settings {
     /// Name of the worker. It must be unique among the workers of the coordinator.
     pub name: String,
-    /// URI at which other workers reach this one.
+    /// URI at which other workers reach this worker.
     pub address: String,
     /// Number of search threads.
     pub threads: usize,
@@ -33,7 +33,7 @@ pub struct Settings {
     pub machine: Machine,
     /// Start time of the process, in milliseconds since the Unix epoch.
     pub started_ms: u64,
-    /// Fingerprint of the program's search, which must be the coordinator's.
+    /// Fingerprint of the program's search. It must equal the coordinator's fingerprint.
     pub search: Fingerprint,
     /// A function that returns the resident memory of the process in bytes, for heartbeats.
     pub rss: fn() -> u64,
@@ -112,7 +112,7 @@ impl Worker {
         }
     }
 
-    /// Returns the receiving side of the exchange, which serves the streams that other workers open.
+    /// Returns the receiving side of the exchange of children, which serves the streams that other workers open.
     pub fn inbound(&self) -> InboundExchange {
         self.inbound.clone()
     }

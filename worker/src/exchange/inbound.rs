@@ -1,4 +1,4 @@
-//! Receiving children from other workers.
+//! The receiving side of the exchange of children between workers.
 
 use super::Traffic;
 use super::spot_check::{PeerFault, Sample, Scorer, SpotCheck};
@@ -23,7 +23,7 @@ use tracing::{Instrument, Span};
 /// workers at the same time, so the wait is normally short.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// The epoch, depth and attempt to which children belong. A greater position supersedes a lesser one.
+/// The epoch, depth and attempt of a stream. A greater position supersedes a lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     epoch: u64,
@@ -52,13 +52,13 @@ pub(crate) struct EpochExchange {
     pub(crate) geometry: Geometry,
     /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
-    /// The other workers by name, with the secret that each presents.
+    /// Secrets that the other workers present, by worker name.
     pub(crate) peers: BTreeMap<String, Secret>,
-    /// Checks a sample of the children.
+    /// Spot checks of the received children.
     pub(crate) spot_check: SpotCheck,
 }
 
-/// Control of the receiving side: begins and ends epochs and attempts.
+/// Handle that begins and ends epochs and attempts on the receiving side.
 pub(crate) struct InboundControl {
     current: watch::Sender<Option<Inbound>>,
 }
@@ -88,7 +88,7 @@ impl InboundControl {
         });
     }
 
-    /// Drops the reference to the candidates of the current depth.
+    /// Drops the references to the candidates of the current depth, so that their memory can be freed.
     pub(crate) fn release_candidates(&self) {
         self.modify(|inbound| inbound.candidates = None);
     }
@@ -101,7 +101,7 @@ impl InboundControl {
         });
     }
 
-    /// Returns the peer of the current epoch that has sent a wrong child, and what is wrong.
+    /// Returns the first failed spot check of the current epoch.
     pub(crate) fn fault(&self) -> Option<PeerFault> {
         let current = self.current.borrow();
         current.as_ref()?.epoch.spot_check.fault()
@@ -305,7 +305,7 @@ impl InboundExchange {
 }
 
 impl Inbound {
-    /// Accepts or refuses a stream, based on its header. Returns `None` if the attempt has not begun yet.
+    /// Accepts or refuses a stream, based on its header. Returns `None` if the stream must wait for its attempt.
     fn accept(&self, header: &StreamHeader) -> Option<Result<Accepted, LinkError>> {
         let theirs = Position {
             epoch: header.epoch,
@@ -328,7 +328,7 @@ impl Inbound {
             return None;
         }
         let EpochExchange { run, peers, .. } = &*self.epoch;
-        // The answer to a process outside the epoch reveals nothing about it.
+        // The secret is verified before the run, so that a process outside the epoch does not learn the run's name.
         let is_member = |secret: &Secret| secret.is(&header.secret);
         if !peers.get(&header.from).is_some_and(is_member) {
             return Some(Err(LinkError::refused(format!(
@@ -368,7 +368,7 @@ impl Accepted {
 }
 
 impl Buffers {
-    /// Unpacks a batch and adds its children to the candidates.
+    /// Unpacks a batch, and adds its children to the candidates unless the spot check fails.
     fn offer(
         mut self,
         batch: &[u8],

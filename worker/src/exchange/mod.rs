@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 /// The metrics of a worker, and the queues whose lengths they report.
 pub(crate) struct Traffic {
     pub(crate) metrics: WorkerMetrics,
-    /// Queues of the streams of the last attempt.
+    /// Queues of the streams of the most recent attempt.
     queues: Mutex<Vec<mpsc::WeakSender<PeerRequest>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Sending children to other workers.
+//! The sending side of the exchange of children between workers.
 
 use super::Traffic;
 use crate::error::OrderError;
@@ -24,7 +24,7 @@ pub(crate) struct Outbound<'a> {
     pub(crate) env: &'a Env,
     pub(crate) link: &'a Arc<dyn PeerLink>,
     pub(crate) peers: &'a [Peer],
-    /// The header of all streams, but for the secret.
+    /// Header of all streams. Each stream replaces the secret with that of its peer.
     pub(crate) header: StreamHeader,
     /// The owner of each shard.
     pub(crate) owners: &'a Arc<Vec<Owner>>,
@@ -33,8 +33,8 @@ pub(crate) struct Outbound<'a> {
     pub(crate) compress: bool,
     /// Maximum number of batches that are queued for a peer. Must be at least 1.
     pub(crate) queued_batches: usize,
-    /// The candidates of the attempt. The floor of a peer's shard (the lowest rank that it still accepts) is raised to
-    /// the value that the peer reports.
+    /// The candidates of the attempt. The floor of a peer's shard (the lowest rank that the shard still accepts) is
+    /// raised to the value that the peer reports.
     pub(crate) candidates: &'a Arc<Candidates>,
     pub(crate) traffic: &'a Arc<Traffic>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct PeerStreams {
     streams: Vec<PeerStream>,
     /// Number of bytes sent to all peers.
     bytes: AtomicU64,
-    /// Microseconds that search threads have waited for full queues, added up.
+    /// Total microseconds for which search threads have waited for full queues.
     stalled: AtomicU64,
     traffic: Arc<Traffic>,
     /// Tracing span of the depth, for log messages from the search threads.
@@ -71,11 +71,11 @@ impl PeerStreams {
         let mut streams = Vec::new();
         for (index, peer) in outbound.peers.iter().enumerate() {
             let (queue, requests) = mpsc::channel(outbound.queued_batches);
-            // The queue is empty.
             let header = StreamHeader {
                 secret: peer.send_secret,
                 ..outbound.header.clone()
             };
+            // The queue is empty, so this cannot fail.
             let _ = queue.try_send(PeerRequest::Header(header));
             let sent = Arc::new(AtomicU64::new(0));
             let task = StreamTask {
@@ -144,12 +144,13 @@ impl PeerStreams {
         sent.map_err(|_| ())
     }
 
-    /// Returns the time that search threads have waited for full queues, added up.
+    /// Returns the total time for which search threads have waited for full queues.
     pub(crate) fn stalled(&self) -> Duration {
         Duration::from_micros(self.stalled.load(Ordering::Relaxed))
     }
 
-    /// Sends the children that are left in the buffers. Blocks, so it must not be called from an async task.
+    /// Sends the children that are left in the buffers. This function may block, so it must not be called from an async
+    /// task.
     pub(crate) fn flush(&self) -> Result<(), Cancelled> {
         for stream in &self.streams {
             let rest = std::mem::take(&mut *lock(&stream.buffer));
@@ -166,7 +167,7 @@ impl PeerStreams {
         Ok(self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Closes the streams, and returns the error of a failed stream, if any.
+    /// Closes the streams, and returns the error of a failed stream, or `None` if no stream failed.
     pub(crate) async fn failure(mut self) -> Option<OrderError> {
         self.close().await.err()
     }
@@ -207,7 +208,7 @@ impl ChildSink for PeerStreams {
 struct StreamTask {
     link: Arc<dyn PeerLink>,
     peer: Peer,
-    /// The peer as an owner of shards.
+    /// The peer as it appears in `owners`.
     owner: Owner,
     owners: Arc<Vec<Owner>>,
     candidates: Arc<Candidates>,
@@ -233,10 +234,10 @@ impl StreamTask {
             let response = response.map_err(|error| error.reason)?;
             for floor in &response.floors {
                 let shard = floor.shard as usize;
-                // Only the owner knows which children a shard still accepts.
+                // A floor from any other worker could drop children that the owner still accepts.
                 if self.owners.get(shard) != Some(&self.owner) {
                     return Err(format!(
-                        "it sent a floor of shard {shard}, which it does not own"
+                        "it sent a floor for shard {shard}, which it does not own"
                     ));
                 }
                 self.candidates.raise_floor(shard, floor.floor);
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn floors_are_accepted_from_the_owner_of_a_shard_only() {
+    async fn floors_are_accepted_only_from_the_owner_of_the_shard() {
         let owners = [Owner::Here, Owner::Peer(0), Owner::Peer(1), Owner::Peer(0)];
         let layout = ShardLayout::new(1000, owners.len());
         for shard in 0..owners.len() + 1 {
@@ -303,7 +304,7 @@ mod tests {
             let (_queue, requests) = mpsc::channel(1);
             let exchanged = task.exchange(requests).await;
             let is_owner = owners.get(shard) == Some(&Owner::Peer(0));
-            let refusal = format!("it sent a floor of shard {shard}, which it does not own");
+            let refusal = format!("it sent a floor for shard {shard}, which it does not own");
             let expected = if is_owner { Ok(()) } else { Err(refusal) };
             assert_eq!(exchanged, expected);
             for other in 0..owners.len() {

@@ -1,51 +1,52 @@
-//! Spot checks of the children that other workers send.
+//! Spot checks of the children (candidate wells for the next depth) that other workers send.
 //!
-//! A child's well is checked to be a well of a shard that is here, and its place in the beam follows from its score. A worker
-//! whose memory is faulty, or whose program was changed, could send any score. So one child of each batch is scored again.
-//! The children of a peer that fails a check are dropped, and the epoch ends with an error that names the peer.
+//! The score of a child determines whether the child stays in the beam. A peer with faulty memory or a modified program
+//! could send any score. Therefore, one child of each batch is scored again. If it is wrong, this and all later batches
+//! of the peer are dropped. The next `count` order of the epoch then fails with an error that names the peer.
 
 use crate::lock;
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node};
 use std::sync::Mutex;
 
-/// Checks the children of one epoch.
+/// Spot checks of one epoch.
 pub(crate) struct SpotCheck {
     emulator: Emulator,
     evaluator: EvaluatorSpec,
-    /// Cells of a well at depth 0 plus those that were cleared, if this worker has a well to know them by.
+    /// The number that [`placed_cells`](SpotCheck::placed_cells) returns for every well of the run. `None` if this
+    /// worker has no well at the beginning of the epoch.
     cells: Option<i64>,
     fault: Mutex<Option<PeerFault>>,
 }
 
-/// A peer that has sent a wrong child.
+/// The failed check of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerFault {
-    /// Its name.
+    /// Name of the peer.
     pub(crate) peer: String,
-    /// What is wrong.
+    /// Description of the wrong child.
     pub(crate) reason: String,
 }
 
-/// The child of a batch to check.
+/// Parameters of the check of one batch.
 pub(super) struct Sample {
     pub(super) from: String,
     pub(super) depth: u32,
-    /// Chooses the child: no peer can know which one it will be.
+    /// Random number that selects the child, so that a peer cannot predict which child is checked.
     pub(super) random: u64,
 }
 
-/// An evaluator of one stream, and its output.
+/// The evaluator of one stream, and a buffer for its output.
 pub(super) struct Scorer {
     evaluator: Evaluator,
     scores: Vec<i32>,
 }
 
-/// Cells of a piece.
+/// Number of cells of a piece.
 const PIECE_CELLS: i64 = 4;
 
 impl SpotCheck {
-    /// Makes the checks of an epoch that begins with these wells.
+    /// Creates the spot checks of an epoch that begins with the frontier `first`.
     pub(crate) fn new(
         emulator: &Emulator,
         evaluator: EvaluatorSpec,
@@ -64,7 +65,8 @@ impl SpotCheck {
         }
     }
 
-    /// Cells of a well and of its cleared lines without those of `depth` pieces. All wells of a run have the same number.
+    /// Returns the number of cells in a well and in its cleared rows, minus the cells of `depth` pieces. The result is
+    /// the same for all wells of a run. Returns `None` if the well is invalid.
     fn placed_cells(&self, node: &Node, depth: u32) -> Option<i64> {
         let geometry = self.emulator.geometry();
         let well = node.well.unpack(geometry).ok()?;
@@ -72,12 +74,13 @@ impl SpotCheck {
         Some(i64::from(well.filled()) + cleared - PIECE_CELLS * i64::from(depth))
     }
 
-    /// Returns the first fault of a peer.
+    /// Returns the first failed check of any peer.
     pub(crate) fn fault(&self) -> Option<PeerFault> {
         lock(&self.fault).clone()
     }
 
-    /// Checks one of the children. Returns false if it is wrong, or if the peer has sent a wrong one before.
+    /// Checks one child of a batch. Returns `false` if the child is wrong, or if the first failed check was of the same
+    /// peer.
     pub(super) fn is_good(
         &self,
         scorer: &mut Option<Scorer>,
@@ -102,23 +105,23 @@ impl SpotCheck {
         false
     }
 
-    /// Returns what is wrong with a child of this depth.
+    /// Returns a description of the error if a child at this depth is wrong.
     fn wrong(&self, scorer: &mut Option<Scorer>, node: &Node, depth: u32) -> Option<String> {
         let placed = self.placed_cells(node, depth);
         if self.cells.is_some() && placed != self.cells {
             let lines = node.lines;
             return Some(format!(
-                "it sent a child whose {lines} lines do not match its cells"
+                "it sent a child whose {lines} lines do not match its number of cells"
             ));
         }
         let score = match self.score(scorer, node) {
             Ok(score) => score?,
-            // The step would have failed in the same way.
+            // The search step of this worker fails for the same reason.
             Err(_) => return None,
         };
         (score != node.score).then(|| {
             format!(
-                "it sent a child with score {}, which has {score}",
+                "it sent a child with score {} instead of {score}",
                 node.score
             )
         })

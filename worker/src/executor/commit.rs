@@ -114,8 +114,8 @@ impl Commit {
         Ok(())
     }
 
-    /// Adds the tables to the local cache, so that a later epoch need not fetch them, and drops old depths from the
-    /// cache. If the search is already [`LOCAL_DEPTHS`] or more depths further, discards the tables instead.
+    /// Adds the tables to the local cache, so that a later epoch need not fetch them, and drops an old depth from the
+    /// cache. If the search is already [`LOCAL_DEPTHS`] or more depths ahead, discards the tables instead.
     async fn cache(&self, written: Files) {
         let _alone = self.epoch.caching.lock().await;
         let (epoch, depth) = (Arc::clone(&self.epoch), self.frontier.depth);

@@ -13,7 +13,7 @@ impl Executor {
         epoch: &Epoch,
         order: Count,
     ) -> Result<Vec<Histogram>, OrderError> {
-        // All children of the depth have arrived, so the spot check knows whether a peer has sent a wrong child.
+        // The coordinator sends this order after all children of the depth have arrived, so all batches are checked.
         if let Some(PeerFault { peer, reason }) = self.inbound.fault() {
             return Err(OrderError::PeerUnreachable { peer, reason });
         }

@@ -63,7 +63,7 @@ impl Executor {
             loading.take_from(&held);
         }
         if !loading.missing.is_empty() {
-            // Shards that cannot be loaded are fetched. Without local tables of this depth, an error is normal.
+            // An error is expected if there are no local tables of this depth. The missing shards are then fetched.
             if let Err(error) = self.load_local(tables, &mut loading).await {
                 tracing::debug!(depth = order.depth, %error, "cannot load local tables");
             }

@@ -1,8 +1,8 @@
 //! Execution of the coordinator's orders.
 //!
-//! [`Executor::execute`] dispatches each order to the module that carries it out. A `prepare` order ends the current epoch
-//! (a period with a fixed set of workers) and begins a new one. The coordinator sends the orders of a depth one after
-//! another. Only the commit of a depth overlaps with the expansion of the next depth.
+//! [`Executor::execute`] dispatches each order to the module that carries it out. A `prepare` order ends the current
+//! epoch (a period with a fixed set of workers) and begins a new one. The coordinator sends the orders of a depth one
+//! after another. Only the commit of a depth overlaps with the expansion of the next depth.
 
 mod commit;
 mod cut;
@@ -74,8 +74,8 @@ impl Default for State {
 #[derive(Default)]
 struct Current {
     epoch: Option<Arc<Epoch>>,
-    /// Number that every `prepare` and `halt` order increments. When a slow `prepare` order completes, it installs its
-    /// epoch only if no other order has changed the generation in the meantime.
+    /// Number of calls to [`Executor::halt`]. A `prepare` order, which may be slow, installs its epoch only if the
+    /// generation has not changed in the meantime.
     generation: u64,
 }
 
@@ -85,7 +85,7 @@ struct RunTables {
     tables: Arc<dyn LocalTables>,
 }
 
-/// Progress that heartbeats and metrics report.
+/// Progress of the search, as reported by heartbeats and metrics.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) epoch: AtomicU64,

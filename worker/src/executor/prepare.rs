@@ -23,7 +23,7 @@ impl Executor {
         number: u64,
         order: Prepare,
     ) -> Result<Prepared, OrderError> {
-        // The wells of the previous epoch can be reused only if it belongs to the same run.
+        // The wells and the network of the previous epoch can be reused only if that epoch belongs to the same run.
         let before = self.current().filter(|before| before.run == order.run);
         if before
             .as_ref()
@@ -114,8 +114,8 @@ impl Executor {
         Ok(())
     }
 
-    /// Returns the local tables of a run. If the worker has local tables of another run or none, deletes them and creates
-    /// an empty set.
+    /// Returns the local tables of a run. If there are none, deletes any local tables of another run and creates an
+    /// empty set.
     async fn tables(
         &self,
         run: &str,
@@ -162,7 +162,7 @@ mod tests {
     use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
     use std::sync::Arc;
 
-    /// A fault plan with which every call of the object store fails.
+    /// A fault plan with which every object store operation fails.
     struct Unavailable;
 
     impl FaultPlan for Unavailable {

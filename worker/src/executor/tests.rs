@@ -40,7 +40,7 @@ fn alone(width: u64, depths: u32) -> Vec<Digest> {
     digests
 }
 
-/// An epoch that the test controls in place of a coordinator.
+/// An epoch in which the test takes the place of the coordinator.
 struct Epoch<'a> {
     workers: Vec<&'a Worker>,
     number: u64,
@@ -81,7 +81,8 @@ impl Epoch<'_> {
         fetched
     }
 
-    /// Generates the children at a depth. Returns their number, and the number that the workers have sent to each other.
+    /// Generates the children at a depth. Returns the number of children, and the number of children sent between
+    /// workers.
     async fn expand(&self, expand: Expand) -> (u64, u64) {
         let (mut children, mut sent) = (0, 0);
         for answer in self.ask(OrderKind::Expand(expand)).await {
@@ -96,7 +97,7 @@ impl Epoch<'_> {
         (children, sent)
     }
 
-    /// Finds the cut. Also returns whether the cut is sound, which means that no table dropped a candidate at or above it.
+    /// Returns the cut, and whether the cut is sound. It is sound if no table dropped a candidate at or above it.
     async fn cut(&self, depth: u32) -> (Cut, bool) {
         let mut search = CutSearch::new(self.width as usize);
         while let Some(query) = search.query() {
@@ -200,21 +201,20 @@ async fn two_workers_find_same_digests_as_single_thread() {
     }
 }
 
-/// Children of the depths that have an estimated floor.
+/// Totals over the depths that have an estimated floor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exchanged {
-    /// Children of all wells.
+    /// Number of generated children.
     children: u64,
-    /// Children that were sent to another worker.
+    /// Number of children that were sent to another worker.
     sent: u64,
-    /// Depths.
+    /// Number of depths.
     depths: u32,
-    /// Depths that were repeated, because the estimate was too high.
+    /// Number of depths that were repeated, because the estimate was too high.
     repeats: u32,
 }
 
-/// Searches with workers of these names, with or without estimated floors. Returns the digests, and the children of the
-/// depths that have an estimate.
+/// Searches with the named workers, with or without estimated floors. Returns the digest of each depth, and the totals.
 async fn exchanged(
     width: u64,
     depths: u32,
@@ -247,7 +247,7 @@ async fn exchanged(
             assert!(is_sound);
             cut = again;
         }
-        // All children survive the first depths.
+        // At the first depths, all children survive and the cut is 0.
         if cut.rank > 0 {
             cuts.push(cut.score());
         }
@@ -398,7 +398,7 @@ async fn children_of_repeated_depth_wait_until_receiver_repeats_depth() {
 }
 
 #[tokio::test]
-async fn orders_of_other_attempts_and_epochs_are_superseded() {
+async fn orders_for_other_attempts_and_epochs_are_superseded() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
     let epoch = |number| Epoch {

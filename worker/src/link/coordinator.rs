@@ -27,7 +27,7 @@ const QUEUE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct GrpcCoordinator {
     pub(crate) uri: String,
-    /// The object store, which names the coordinator that holds the lease.
+    /// The object store, whose lease object contains the URI of the active coordinator.
     pub(crate) objects: Objects,
     pub(crate) tls: Option<Tls>,
     pub(crate) token: Option<Token>,
@@ -42,7 +42,7 @@ impl CoordinatorLink for GrpcCoordinator {
                 .max_decoding_message_size(MAX_MESSAGE)
                 .max_encoding_message_size(MAX_MESSAGE);
         let (outbound, messages) = mpsc::channel(QUEUE);
-        // This cannot fail: the queue is empty.
+        // The queue is empty, so this cannot fail.
         let _ = outbound.try_send(FromWorker::Hello(Box::new(hello)));
         let messages = ReceiverStream::new(messages).map(v1::FromWorker::from);
         let inbound = client
@@ -55,8 +55,8 @@ impl CoordinatorLink for GrpcCoordinator {
 }
 
 impl GrpcCoordinator {
-    /// Connects to the coordinator at its URI. If it does not answer there, connects to the URI that the lease names: the
-    /// coordinator may have moved to another machine.
+    /// Connects to the coordinator at the configured URI. If the coordinator is unreachable there, connects to the
+    /// URI in the object store, because the coordinator may have moved to another machine.
     async fn connect(&self) -> Result<Channel, LinkError> {
         let error = match self.connect_to(&self.uri).await {
             Err(error) if error.kind == LinkErrorKind::Transient => error,
@@ -68,7 +68,7 @@ impl GrpcCoordinator {
                     uri,
                     "connecting to the coordinator that the object store names"
                 );
-                // A URI in the store may be unusable, which must not end the worker.
+                // An unusable URI in the store must not end the worker, so the transient error is returned.
                 self.connect_to(&uri).await.map_err(|_| error)
             }
             _ => Err(error),
@@ -112,7 +112,7 @@ fn read_all(
             Ok(message) => Some(Ok(message)),
             Err(Unreadable::Message(error)) => Some(Err(error)),
             Err(Unreadable::Order(answer)) => {
-                // The answer can be dropped if the queue is full: the coordinator is not reading, and soon considers
+                // If the queue is full, the answer is dropped. The coordinator is then not reading, and soon considers
                 // this worker lost.
                 let _ = answers.try_send(FromWorker::Answer(answer));
                 None

@@ -83,8 +83,8 @@ fn failed(status: &Status) -> LinkError {
     LinkError::from_status(status, explain(status))
 }
 
-/// Returns the service that receives children. It admits workers only; the secret in a stream's header then says which
-/// worker the sender is.
+/// Returns the service that receives children. It admits only processes with the role of a worker. `inbound` then
+/// verifies the sender's name by the secret in the stream's header.
 pub(crate) fn peer_service(
     inbound: InboundExchange,
 ) -> InterceptedService<PeersServer<impl Peers>, Guard> {

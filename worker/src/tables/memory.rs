@@ -1,4 +1,4 @@
-//! Tables in memory, for tests and simulations. They replace the tables on a worker's disk.
+//! Local tables in memory, for tests and simulations.
 
 use super::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A worker's disk that is simulated in memory. It is empty after a restart, like a worker's scratch directory.
+/// A worker's disk that is simulated in memory. Each set of tables that it creates is empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryStorage;
 

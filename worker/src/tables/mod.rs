@@ -1,7 +1,7 @@
-//! The tables of a worker's shards on its own machine. A table contains the wells of one shard (a range of well hashes) at
-//! one depth.
+//! Local tables: copies of the tables of a worker's shards, on the worker's own machine. A table contains the wells
+//! of one shard (a range of well hashes) at one depth.
 //!
-//! These tables are a cache. The authoritative copies are in the object store.
+//! Local tables are a cache. The authoritative copies are in the object store.
 
 mod memory;
 mod rocks;
@@ -38,7 +38,8 @@ pub trait LocalStorage: Send + Sync + 'static {
 /// A table is first *staged*: it is stored, but not part of its depth. It can be loaded after it is *ingested* into its
 /// depth.
 pub trait LocalTables: Send + Sync + 'static {
-    /// Returns all ingested nodes of a depth, sorted by well. The caller must check that no table is missing.
+    /// Returns all ingested nodes (wells with their scores) of a depth, sorted by well. The caller must check that no
+    /// table is missing.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if there is no table of this depth, or another error if the tables cannot be
@@ -79,7 +80,7 @@ pub trait LocalTables: Send + Sync + 'static {
 /// Parameters for [`LocalTables::write`].
 #[derive(Clone, Copy, Debug)]
 pub struct WriteTables<'a> {
-    /// Number of the epoch, the period with a fixed set of workers.
+    /// Number of the epoch (a period of a run with a fixed set of workers).
     pub epoch: u64,
     /// Key of the bundle in the object store, relative to the run's prefix.
     pub key: &'a str,
@@ -89,7 +90,7 @@ pub struct WriteTables<'a> {
     pub threads: usize,
 }
 
-/// Result of [`LocalTables::write`]: the staged tables.
+/// Result of [`LocalTables::write`].
 #[derive(Debug)]
 pub struct WrittenTables {
     /// Descriptions of the tables, including their offset and length in the bundle.

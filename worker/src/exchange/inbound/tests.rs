@@ -105,7 +105,7 @@ async fn children_of_current_attempt_are_received() {
 }
 
 #[tokio::test]
-async fn streams_of_other_attempts_runs_and_workers_are_refused() {
+async fn streams_from_other_attempts_runs_and_workers_are_refused() {
     let (_control, exchange, candidates) = exchange();
     let foreign_run = StreamHeader {
         run: "other".to_owned(),
@@ -143,7 +143,7 @@ async fn children_of_a_peer_with_wrong_scores_are_dropped() {
     let lies = batch::pack(GEOMETRY, &lies, false);
     let count = here().len() as u64;
     let received = send(&exchange, header(3, 7, 2), vec![lies, good]).await;
-    // The peer learns nothing, but nothing of it counts any more.
+    // The peer gets no error, but even the children of its correct batch are dropped.
     assert_eq!(received, Ok(2 * count));
     assert_eq!(candidates.len(), 0);
     let fault = control.fault().unwrap();
@@ -152,7 +152,7 @@ async fn children_of_a_peer_with_wrong_scores_are_dropped() {
 }
 
 #[test]
-fn lines_must_match_the_cells() {
+fn child_is_wrong_if_lines_do_not_match_cells() {
     let node = here()[0];
     let first = Frontier::new(6, [node], ShardLayout::new(1000, 1));
     let check = SpotCheck::new(&emulator(), spec(100).evaluator, &first);
@@ -172,7 +172,7 @@ fn lines_must_match_the_cells() {
 }
 
 #[tokio::test]
-async fn bad_batches_are_refused() {
+async fn invalid_batches_are_refused() {
     let (_control, exchange, candidates) = exchange();
     let whole = batch::pack(GEOMETRY, &here(), false);
     let bad_well = Node {
