@@ -52,7 +52,7 @@ pub enum EventKind {
         limit: String,
         /// Percentage of the limit that has been used.
         percent: u32,
-        /// Human-readable form of the percentage.
+        /// Human-readable description of the usage.
         text: String,
     },
     /// A worker of the run has been disconnected.

@@ -17,7 +17,7 @@ pub struct Summary {
     pub elapsed: Duration,
     /// Number of committed depths.
     pub depths: u64,
-    /// Number of epochs: periods of a run with a fixed set of workers.
+    /// Number of epochs (periods of a run with a fixed set of workers).
     pub epochs: u64,
     /// For each class of events, the number of seeds that used it.
     pub classes: BTreeMap<Class, u64>,

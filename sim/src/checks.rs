@@ -1,4 +1,4 @@
-//! Checks of the invariants, at every write to the object store and at the end of a simulation.
+//! Checks of the simulation's invariants, at every write to the object store and at the end.
 
 mod manifests;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Key of the lease object.
+/// Key of the lease object, with which a coordinator shows that it is active.
 const LEASE: &str = "coordinator.json";
 
 /// Time after a fault during which a coordinator may fail to renew its lease. A request that hangs lasts up to six
@@ -35,7 +35,7 @@ struct Known {
     begun: BTreeMap<u64, Vec<String>>,
     /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
-    /// Number of times that the ledger was closed.
+    /// Number of times that the run's usage ledger was closed.
     closed: u64,
 }
 
@@ -61,7 +61,7 @@ struct Seen {
     may_fail: bool,
     /// Names of the processes that have held the lease, in order.
     holders: Vec<String>,
-    /// Key and process of each write that is applied after its caller has timed out.
+    /// Key and process of each write that may be applied after its caller has timed out.
     late: Vec<(String, String)>,
     /// The last observed content of the lease object.
     lease: Option<Bytes>,
@@ -74,7 +74,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether the plan has deleted a table of this run at a depth greater than `depth`.
+    /// Whether the plan has deleted a table of `run` at a depth greater than `depth`.
     fn has_damage_after(&self, run: &str, depth: u32) -> bool {
         let mut damaged = self.damaged_depths.iter();
         damaged.any(|(of, at)| of == run && *at > depth)
@@ -109,7 +109,7 @@ impl Checker {
         }))
     }
 
-    /// Starts to check charged time against these clocks, and returns the bounds.
+    /// Returns the bounds on the charged time. The first call sets the clocks from which the bounds are computed.
     pub(crate) fn presence(&self, clocks: Vec<Arc<Clock>>) -> Arc<Presence> {
         let presence = || Arc::new(Presence::new(clocks));
         Arc::clone(self.presence.get_or_init(presence))
@@ -262,7 +262,7 @@ impl Checker {
         drop(seen);
         if !is_explained {
             self.violate(format!(
-                "{process} took the lease from {holder}, although no fault affects that process"
+                "{process} took the lease from {holder}, although no fault affects {holder}"
             ));
         }
     }

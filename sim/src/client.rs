@@ -137,7 +137,7 @@ impl Client {
         let name = self.world.workers[worker].name.clone();
         serving.env.spawn(async move {
             sleep(DRAINED).await;
-            // Fails if the drain request has failed.
+            // An error means that the drain request has failed.
             let _ = coordinator.undrain(&name);
         });
     }

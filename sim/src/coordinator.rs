@@ -140,7 +140,7 @@ impl Program for CoordinatorProgram {
 
 impl CoordinatorProgram {
     /// Classifies the exit of a coordinator. Records a violation if the coordinator exited with success without being
-    /// stopped, or because another one had replaced it although it holds the lease.
+    /// stopped, or exited as superseded although it holds the lease.
     fn judge(
         &self,
         process: &Process,

@@ -186,7 +186,7 @@ fn record(here: &Here, outbound: mpsc::Sender<FromWorker>) -> mpsc::Sender<FromW
 /// A worker's connector to other workers.
 pub(crate) struct ToPeers {
     pub(crate) here: Here,
-    /// Time without data after which a peer counts as lost, as of the last call of `prepare`.
+    /// Time without data after which a peer counts as lost. Each call to `prepare` sets it.
     pub(crate) lost_after: Mutex<Duration>,
 }
 

@@ -48,13 +48,13 @@ pub enum Class {
     ManyRuns,
     /// Candidate tables are too small at the first attempt, so that depths are repeated.
     SmallTables,
-    /// A worker crashes at every depth beyond a fixed depth, as if it ran out of memory.
+    /// A worker crashes at every depth from a fixed depth on, as if it ran out of memory.
     OutOfMemory,
     /// A worker runs a program with a different search until the faults end.
     VersionSkew,
     /// A committed table is deleted.
     DamagedTable,
-    /// Clients submit runs to coordinators that have lost the lease.
+    /// Clients also send requests to coordinators that do not hold the lease.
     StaleSubmission,
 }
 

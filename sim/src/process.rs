@@ -19,7 +19,7 @@ const EPOCH_MS: i64 = 1_735_689_600_000;
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
-    /// Difference from the true time, in milliseconds.
+    /// Difference from the virtual time, in milliseconds.
     ahead: AtomicI64,
 }
 

@@ -71,7 +71,7 @@ pub(crate) enum Effect {
     Panic,
 }
 
-/// A fault that occurs once, at a certain request to the object store.
+/// A fault that occurs once, at a specific request to the object store.
 #[derive(Clone, Debug)]
 pub(crate) struct Trigger {
     /// Prefix of the names of matching processes.

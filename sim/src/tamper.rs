@@ -11,7 +11,8 @@ use std::time::Duration;
 
 /// First depth at which worker 0 crashes if the seed uses [`Class::OutOfMemory`].
 const TOO_DEEP: u32 = 5;
-/// Probability, per mille, that a worker's first attempt at a depth reports dropped candidates.
+/// Probability, per mille, that a worker's first attempt at a depth reports dropped candidates if the seed uses
+/// [`Class::SmallTables`].
 const TOO_SMALL: u64 = 150;
 
 /// The depth and the attempt number of the last `expand` order that a worker process received.

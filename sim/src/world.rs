@@ -60,7 +60,7 @@ pub struct Report {
     pub elapsed: Duration,
     /// Number of committed depths.
     pub depths: u64,
-    /// Number of epochs: periods of a run with a fixed set of workers.
+    /// Number of epochs (periods of a run with a fixed set of workers).
     pub epochs: u64,
     /// The log.
     pub trace: String,
@@ -223,7 +223,7 @@ fn boot(world: &Arc<World>) {
     from_the_start.for_each(|machine| machine.start());
 }
 
-/// Resumes each process that a trigger has stalled after its stall time.
+/// Receives the processes that a trigger has stalled, and resumes each process after its stall time.
 async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Process>, Duration)>) {
     while let Some((process, time)) = stalls.recv().await {
         world.network.changed();

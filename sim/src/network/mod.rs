@@ -131,7 +131,7 @@ impl Network {
         }
     }
 
-    /// Holds back all messages in this direction until [`heal`](Network::heal) is called.
+    /// Holds back all messages from one machine to another until [`heal`](Network::heal) is called.
     pub(crate) fn cut(&self, from: NodeId, to: NodeId) {
         self.state().cuts.insert((from, to));
         self.changed();
@@ -176,7 +176,7 @@ impl Network {
         connections.iter().for_each(Connection::look);
     }
 
-    /// Waits until messages can pass in this direction.
+    /// Waits until messages can pass from one machine to another.
     async fn passable(&self, from: NodeId, to: NodeId) {
         let mut changes = self.changes.subscribe();
         while !self.is_open(from, to) {
@@ -187,7 +187,7 @@ impl Network {
         }
     }
 
-    /// Waits for the time that a message takes in this direction.
+    /// Waits for the time that a message takes from one machine to another.
     async fn travel(&self, from: NodeId, to: NodeId) {
         sleep(self.delay()).await;
         self.passable(from, to).await;
