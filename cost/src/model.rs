@@ -193,7 +193,7 @@ pub enum Bottleneck {
     Network,
     /// The worker's local disk.
     Disk,
-    /// Writing and uploading a depth's tables, which takes longer than the search of the next depth.
+    /// Writing and uploading a depth's tables during the search of the next depth.
     Commit,
     /// Requests to the object store.
     Requests,
@@ -238,9 +238,9 @@ pub struct DepthModel {
     pub children: f64,
     /// Number of children that are sent to another worker.
     pub sent: f64,
-    /// Size of the sent children on the wire.
+    /// Size of the sent children on the wire, in bytes.
     pub sent_bytes: f64,
-    /// Size of the depth's tables.
+    /// Size of the depth's tables, in bytes.
     pub stored_bytes: f64,
     /// Number of objects and parts of objects that are written.
     pub puts: f64,
