@@ -1,4 +1,4 @@
-//! The progress display for a coordinator's run.
+//! The progress display for a run on a coordinator.
 
 use crate::text::{cost_text, worker_lines};
 use hatebeam_cost::Micros;
@@ -17,10 +17,10 @@ const MAX_WORKERS: usize = 16;
 pub struct RunDisplay {
     json: bool,
     quiet: bool,
-    /// The screen. It is opened on the first message, which contains the run's specification.
+    /// Created when the first message arrives, since the message contains the run's specification.
     screen: Option<Screen>,
     expanded: Arc<AtomicU64>,
-    /// The depth and the epoch that the progress bar shows.
+    /// The last committed depth and the epoch for which the progress bar was last restarted.
     begun: Option<(u32, u64)>,
     /// The last note shown.
     note: String,

@@ -1,11 +1,11 @@
-//! Errors that a client can encounter.
+//! Errors of a client.
 
 use hatebeam_net::{WireError, explain};
 use hatebeam_runs::NameError;
 use thiserror::Error;
 use tonic::Status;
 
-/// Error that occurs when calling a coordinator.
+/// An error from a call to a coordinator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -35,7 +35,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Converts the error status that the coordinator returned.
+    /// Creates the error for an error status that the coordinator returned.
     pub fn refused(status: Status) -> ClientError {
         ClientError::Refused(explain(&status))
     }

@@ -1,4 +1,4 @@
-//! A client for a coordinator, and its output.
+//! A client for a coordinator, and human-readable text about runs and workers.
 
 mod display;
 mod error;
@@ -27,11 +27,11 @@ pub type Client = RunsClient<InterceptedService<Channel, Bearer>>;
 /// The address and the credentials with which a client connects to a coordinator.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// Address of the coordinator, as http://host:port, or https:// with certificates.
+    /// Address of the coordinator: `http://host:port`, or `https://host:port` with TLS.
     pub uri: String,
-    /// Certificate of the client.
+    /// TLS settings of the client.
     pub tls: Option<Tls>,
-    /// Token of the cluster.
+    /// Token that authorizes the client.
     pub token: Option<Token>,
 }
 
@@ -59,15 +59,15 @@ impl Endpoint {
     }
 }
 
-/// Returns a request with the default timeout.
+/// Returns a request with a timeout of 30 s.
 pub fn call<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(CALL_TIMEOUT);
     request
 }
 
-/// Returns the runs that a request selects, most recently submitted first, from all pages. They have neither machines nor
-/// a replay, unless the request names a run.
+/// Returns the runs that a request selects from all pages, most recently submitted first. The machines and the
+/// replays are omitted unless the request contains a name.
 ///
 /// # Errors
 /// Returns [`ClientError::Refused`] if a call fails.
@@ -116,7 +116,8 @@ pub async fn find(client: &mut Client, name: Option<&str>) -> Result<v1::RunStat
     found.ok_or(ClientError::NoRun)
 }
 
-/// Returns the name of the run that is searched, or else of the next one in the queue, or else of the last submitted one.
+/// Returns the name of the running run, or else of the open run that was submitted first, or else of the most
+/// recently submitted run.
 async fn next_run(client: &mut Client) -> Result<String, ClientError> {
     let request = v1::ListRequest {
         open_only: true,

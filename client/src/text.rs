@@ -1,4 +1,4 @@
-//! Text about runs and workers for people.
+//! Human-readable text about runs and workers.
 
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
@@ -6,7 +6,7 @@ use hatebeam_report::{bytes, count, duration};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Describes the cost of a run and its limits. Returns an empty string if no price is known and no limit is set.
+/// Describes the cost and the limits of a run. Returns an empty string if the run has neither a cost nor a limit.
 pub(crate) fn cost_text(run: &v1::RunStatus) -> String {
     let cost = run.cost.clone().unwrap_or_default();
     let dollars = |micros| Micros(micros).dollars();
@@ -95,7 +95,7 @@ pub fn run_text(run: &v1::RunStatus) -> String {
     text
 }
 
-/// Describes a worker in one line, without a line break.
+/// Describes a worker in one line, without a final line break.
 pub fn worker_text(worker: &v1::WorkerStatus) -> String {
     let progress = match worker.parents {
         0 => String::new(),
@@ -131,7 +131,8 @@ pub(crate) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String 
     lines.join("\n")
 }
 
-/// Describes the time until all machines stop; both times are in milliseconds since 1970.
+/// Describes the time until all machines stop. Returns an empty string if `deadline_ms` is 0, which means that there
+/// is no deadline. Both times are in milliseconds since the Unix epoch.
 pub fn deadline_text(deadline_ms: u64, now_ms: u64) -> String {
     match deadline_ms.checked_sub(now_ms).map(Duration::from_millis) {
         _ if deadline_ms == 0 => String::new(),
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadline_is_shown_if_there_is_one() {
+    fn deadline_text_describes_the_deadline_if_there_is_one() {
         assert_eq!(deadline_text(0, 5), "");
         let hour = 3_600_000;
         let left = deadline_text(3 * hour, hour);

@@ -5,15 +5,15 @@ use hatebeam_proto::v1;
 use std::time::{Duration, Instant};
 use tonic::{Code, Streaming};
 
-/// Time without a message, measured from the first failure, after which the client stops reconnecting and returns an
-/// error.
+/// Time since the first failure without a message in between, after which the client stops reconnecting and returns
+/// an error.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Delay between attempts to connect.
 const RECONNECT_WAIT: Duration = Duration::from_millis(500);
 
 impl Endpoint {
-    /// Watches a run until it ends, and returns its final status. Reconnects if the connection is lost. `show` is called
-    /// with every message; together, the messages contain all depths from `from_depth` on.
+    /// Watches a run until it ends, and returns its final status. Reconnects if the connection is lost. Calls `show`
+    /// with every message. Together, the messages contain all committed depths from `from_depth` on.
     ///
     /// # Errors
     /// Returns [`ClientError::Unreachable`] if the coordinator remains unreachable, and [`ClientError::Refused`] if the
@@ -53,8 +53,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens the stream of messages about a run. The inner error is temporary, so the caller can try again; the outer error
-    /// is permanent.
+    /// Opens the stream of messages about a run. Returns an outer error only if the coordinator has no such run. An
+    /// inner error may be temporary, so the caller can retry.
     async fn messages(&self, request: v1::WatchRequest) -> Result<Messages, ClientError> {
         let mut client = match self.connect().await {
             Ok(client) => client,
@@ -68,7 +68,8 @@ impl Endpoint {
     }
 }
 
-/// The stream of messages about a run, or the error that prevented opening it.
+/// The stream of messages about a run, or the error that prevented opening it. [`next`] takes the error and leaves
+/// `None`.
 type Messages = Result<Streaming<v1::WatchResponse>, Option<ClientError>>;
 
 async fn next(messages: &mut Messages) -> Result<v1::WatchResponse, ClientError> {

@@ -18,7 +18,7 @@ pub(crate) struct Player<'a> {
     speed: usize,
     /// Elapsed fraction, from 0 to 1, of the time between the last key and the next key.
     due: f64,
-    /// Digits typed so far for the number of the piece to jump to; `None` if no number is being typed.
+    /// Digits of the piece number that the user is typing to jump there. `None` if the user is not typing a number.
     jump: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Player<'_> {
         !self.paused && self.jump.is_none() && self.moment < self.timeline.end()
     }
 
-    /// Describes the state of playback.
+    /// Describes the state of playback in a few words.
     pub(crate) fn status(&self) -> String {
         match &self.jump {
             Some(number) => format!("jump to piece {number}_"),
@@ -68,7 +68,7 @@ impl Player<'_> {
         self.due = self.due.fract();
     }
 
-    /// Handles a key press of the user. Returns `false` if the key quits the player.
+    /// Handles a key press by the user. Returns `false` if the key quits the player.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.code == KeyCode::Char('q') || control && key.code == KeyCode::Char('c') {
@@ -107,8 +107,8 @@ impl Player<'_> {
         self.paused = true;
     }
 
-    /// Handles a key press while the user types a number. Enter jumps to the piece; any key that does not edit the number
-    /// cancels the jump.
+    /// Handles a key press while the user types a number. Enter jumps to the piece. Any other key that does not edit
+    /// the number cancels the jump.
     fn type_number(&mut self, mut number: String, key: KeyCode) {
         match key {
             KeyCode::Enter => {
@@ -121,7 +121,7 @@ impl Player<'_> {
                 self.jump = Some(number);
             }
             KeyCode::Char(digit) if digit.is_ascii_digit() => {
-                // No game has more pieces than a number of nine digits can express.
+                // Nine digits suffice for the number of pieces in any game.
                 if number.len() < 9 {
                     number.push(digit);
                 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn jump_moves_to_a_piece_number() {
+    fn jump_moves_to_the_typed_piece() {
         let timeline = nine_drops();
         let mut player = Player::new(&timeline);
         press(

@@ -55,7 +55,7 @@ pub(crate) fn lines(frame: &Frame, status: &str) -> Vec<Line> {
     lines
 }
 
-/// Returns the number of columns and rows of [`lines`].
+/// Returns the maximum number of columns and the number of rows of [`lines`].
 pub(crate) fn size(frame: &Frame) -> (usize, usize) {
     let geometry = frame.board.geometry();
     let columns = 2 * geometry.width() + 2 + GAP.len() + PANEL_WIDTH;

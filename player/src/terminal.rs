@@ -61,8 +61,8 @@ fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     }
 }
 
-/// Returns a flag that is set when a signal arrives. By default, a signal would end the process without restoring the
-/// terminal.
+/// Returns a flag that is set when SIGHUP, SIGINT or SIGTERM arrives. Without it, these signals would end the process
+/// before the terminal is restored.
 #[cfg(unix)]
 fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -84,7 +84,7 @@ fn draw(out: &mut impl Write, timeline: &Timeline, player: &Player<'_>) -> io::R
     let (width, height) = size()?;
     let lines = if usize::from(width) < columns || usize::from(height) < rows {
         let text =
-            format!("terminal is {width}x{height}: enlarge it to {columns}x{rows} (q quits)");
+            format!("the terminal is {width}x{height}: enlarge it to {columns}x{rows} (q quits)");
         let text = text.chars().take(usize::from(width)).collect();
         vec![vec![screen::Span {
             text,

@@ -19,11 +19,11 @@ pub struct Frame {
     pub falling: Option<Placement>,
     /// The falling piece, or the piece that ended the game.
     pub piece: Piece,
-    /// Number of `piece`, counted from 1.
+    /// Position of `piece` in the game, counted from 1.
     pub number: usize,
     /// Number of pieces in the whole replay.
     pub pieces: usize,
-    /// Number of lines cleared so far.
+    /// Number of rows cleared so far.
     pub score: u32,
     /// Number of keys pressed so far.
     pub keys: usize,
@@ -46,19 +46,20 @@ impl Timeline {
         self.record.keys_used
     }
 
-    /// Returns the number of wells. There is one well before each piece, and one after the last piece if it ended the game.
+    /// Returns the number of wells. There is one well before each piece, and one after the last piece if that piece
+    /// ended the game.
     pub fn wells(&self) -> usize {
         self.record.turns.len() + usize::from(self.record.over)
     }
 
-    /// Returns the moment at which the piece of well `number` appears. Wells are counted from 1; a number out of range is
-    /// replaced by the nearest valid number.
+    /// Returns the moment at which the piece in the given well appears. Wells are counted from 1. A number out of
+    /// range is replaced by the nearest valid number.
     pub fn moment_of(&self, number: usize) -> usize {
         let turn = self.record.turns.get(number.max(1) - 1);
         turn.map_or(self.end(), |turn| turn.first_key)
     }
 
-    /// Returns the number of the well at the moment `keys`.
+    /// Returns the number of the well at the moment `keys`, counted from 1.
     pub fn well_at(&self, keys: usize) -> usize {
         if self.record.over && keys >= self.end() {
             return self.wells();
@@ -93,7 +94,7 @@ impl Timeline {
         frame
     }
 
-    /// Returns the placement of a falling piece after `keys`, none of which locks the piece.
+    /// Returns the placement of a falling piece after `keys`. None of the keys may lock the piece.
     fn moved(&self, board: &Board, piece: Piece, keys: &[Key]) -> Placement {
         let mut position = Position::spawn(self.geometry);
         for &key in keys {

@@ -10,12 +10,12 @@ use hatebeam_search::{Node, NodeWell};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Number of children that a sender collects for a batch, which then has about 100 kB.
+/// Number of children that a sender collects for a batch. Without compression, such a batch has about 100 kB.
 pub const BATCH_CHILDREN: usize = 4096;
 /// Maximum number of batches that one sender queues for one receiver.
 pub const QUEUED_BATCHES: usize = 4;
-/// Interval at which a receiver sends its floors, the lowest ranks that it still accepts. Floors rise
-/// continuously, and sending a child whose rank is below the floor is wasted effort.
+/// Interval at which a receiver sends its floors (the lowest ranks that it still accepts). Floors rise continuously.
+/// A sender with recent floors sends fewer children that the receiver would drop.
 pub const FLOOR_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of children in a batch.
 pub const MAX_CHILDREN: usize = 16_384;
@@ -23,7 +23,7 @@ pub const MAX_CHILDREN: usize = 16_384;
 const HEAD: usize = 5;
 /// Size of a child without its well, in bytes.
 const BESIDE_WELL: usize = 7;
-/// Maximum size of a batch, for any geometry.
+/// Maximum size of a batch for any geometry, in bytes.
 pub const MAX_BYTES: usize = HEAD + MAX_CHILDREN * (BESIDE_WELL + hatebeam_search::WELL_BYTES);
 
 const RAW: u8 = 0;
@@ -33,12 +33,12 @@ const LZ4: u8 = 1;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchError {
-    /// The length differs from the length stated in the header.
-    #[error("the batch is cut off: it has {found} bytes instead of {expected}")]
+    /// The header is incomplete, or the number of data bytes does not match the number of children.
+    #[error("the batch has {found} bytes instead of {expected}")]
     Length {
-        /// The length that the header implies.
+        /// The expected number of bytes.
         expected: usize,
-        /// The actual length.
+        /// The actual number of bytes.
         found: usize,
     },
     /// The batch contains too many children.
@@ -88,7 +88,7 @@ pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
 /// Unpacks children into `nodes`, replacing its contents, and checks every well.
 ///
 /// # Errors
-/// Returns a [`BatchError`] if the batch is invalid; `nodes` is then empty.
+/// Returns a [`BatchError`] if the batch is invalid. In this case, `nodes` is empty.
 pub fn unpack(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Result<(), BatchError> {
     nodes.clear();
     let unpacked = unpack_into(geometry, batch, nodes);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(pack(geometry, &nodes, false), expected.concat());
     }
 
-    /// The compressor may change, but batches from the old one must remain readable.
+    /// The compressor may change, but batches of earlier compressors must remain readable.
     #[test]
     fn compressed_batch_has_documented_format() {
         let (geometry, nodes) = two_nodes();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_batches_are_refused() {
+    fn invalid_batches_are_refused() {
         let good = pack(Geometry::STANDARD, &nodes(100), false);
         let mut back = Vec::new();
         let mut refused = |batch: &[u8]| {

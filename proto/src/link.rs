@@ -1,4 +1,4 @@
-//! Streams of messages between two processes, independent of the transport.
+//! The type and the errors of message streams between two processes.
 
 use std::pin::Pin;
 use thiserror::Error;
@@ -23,17 +23,17 @@ pub struct LinkError {
 pub enum LinkErrorKind {
     /// The other side is unreachable or the connection was lost. A later attempt may succeed.
     Transient,
-    /// The other side does not accept this process. An attempt with other credentials, another name or
-    /// another version of the program may succeed.
+    /// The other side does not accept this process. An attempt with different credentials, a different name or a
+    /// different program version may succeed.
     Refused,
-    /// A message is invalid, so the sender has a fault.
+    /// A message is invalid.
     BadMessage,
-    /// The stream belongs to an epoch, depth or attempt that has ended. There is nothing to retry.
+    /// The stream belongs to an epoch, depth or attempt that has ended. A retry is pointless.
     Superseded,
 }
 
 impl LinkError {
-    /// Creates an error.
+    /// Creates an error of the given kind.
     pub fn new(kind: LinkErrorKind, reason: impl Into<String>) -> LinkError {
         let reason = reason.into();
         LinkError { kind, reason }
@@ -64,7 +64,7 @@ impl LinkError {
         self.kind == LinkErrorKind::Transient
     }
 
-    /// Classifies the status of a gRPC call. `reason` is its human-readable text.
+    /// Creates the error for a gRPC call that ended with `status`. `reason` is its human-readable reason.
     pub fn from_status(status: &Status, reason: String) -> LinkError {
         let kind = match status.code() {
             Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented => {

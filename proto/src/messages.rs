@@ -1,9 +1,9 @@
-//! Messages between the coordinator and the workers, and between workers, as plain Rust types. Each field is
-//! parsed and has a type that fits its meaning. The module [`convert`](crate::convert) converts these messages from
-//! and to the generated types.
+//! Messages between the coordinator and the workers, and between workers, as plain Rust types. Each field has a type
+//! that fits its meaning. The module [`convert`](crate::convert) converts these messages from and to the generated
+//! types.
 //!
-//! A *shard* is a range of well hashes that one worker owns. The *rank* of a candidate is its score with
-//! tie-breaks.
+//! A *shard* is a range of well hashes that one worker owns. A *candidate* is a child that may enter the next
+//! frontier. Its *rank* is its score with tie-breaks. The *cut* is the lowest rank that survives.
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
@@ -38,7 +38,7 @@ pub enum ToWorker {
 /// Description of a worker that joins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// Name, unique among the workers.
+    /// Name of the worker, unique among all workers.
     pub name: String,
     /// URI at which other workers reach this worker.
     pub address: String,
@@ -46,17 +46,18 @@ pub struct Hello {
     pub threads: u32,
     /// Memory that the worker may use, in bytes.
     pub memory_bytes: u64,
-    /// Free space on the scratch directory's disk.
+    /// Free space on the scratch directory's disk, in bytes.
     pub disk_free_bytes: u64,
-    /// Size of the scratch directory's disk.
+    /// Size of the scratch directory's disk, in bytes.
     pub disk_bytes: u64,
     /// Version of the worker's program.
     pub version: String,
     /// The machine and its price.
     pub machine: Machine,
-    /// Start time of the process, in milliseconds since 1970. It does not change when the worker reconnects.
+    /// Start time of the process, in milliseconds since the Unix epoch. It does not change when the worker
+    /// reconnects.
     pub started_ms: u64,
-    /// Fingerprint of the program's search, which must be the coordinator's.
+    /// Fingerprint of the worker's search. It must equal the coordinator's.
     pub search: String,
 }
 
@@ -67,28 +68,27 @@ pub struct Heartbeat {
     pub epoch: u64,
     /// The current depth.
     pub depth: u32,
-    /// Number of parents at the current depth that have been expanded.
+    /// Number of expanded parents at the current depth.
     pub expanded: u64,
     /// Number of parents at the current depth.
     pub parents: u64,
-    /// Resident memory of the process.
+    /// Resident memory of the process, in bytes.
     pub rss_bytes: u64,
-    /// Free space on the scratch directory's disk.
+    /// Free space on the scratch directory's disk, in bytes.
     pub disk_free_bytes: u64,
-    /// Number of object store requests since the process started that have the price of writes: writes and
-    /// lists.
+    /// Number of object store requests that are billed as writes (writes and lists) since the process started.
     pub store_writes: u64,
-    /// Number of object store requests since the process started that have the price of reads.
+    /// Number of object store requests that are billed as reads since the process started.
     pub store_reads: u64,
-    /// Size of the tables that have not been uploaded yet.
+    /// Size of the tables that have not been uploaded yet, in bytes.
     pub uploading_bytes: u64,
 }
 
 /// A worker's request to be released.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leaving {
-    /// Human-readable reason of at most [`MAX_REASON`](crate::convert::MAX_REASON) characters; empty if a
-    /// user asked the worker to leave.
+    /// Human-readable reason of at most [`MAX_REASON`](crate::convert::MAX_REASON) characters. Empty if a user asked
+    /// the worker to leave.
     pub reason: String,
 }
 
@@ -97,7 +97,7 @@ pub struct Leaving {
 pub struct Welcome {
     /// Interval between heartbeats.
     pub heartbeat: Duration,
-    /// Time without messages after which the coordinator or a peer counts as lost.
+    /// Time without messages after which the coordinator or a peer is considered lost.
     pub lost_after: Duration,
 }
 
@@ -121,7 +121,7 @@ pub enum OrderKind {
     Expand(Expand),
     /// Count candidates by rank.
     Count(Count),
-    /// Check a cut, the lowest rank that survives.
+    /// Check a cut.
     ValidateCut(ValidateCut),
     /// Keep the candidates that survive the cut and begin to commit them.
     Select(Select),
@@ -132,7 +132,7 @@ pub enum OrderKind {
 }
 
 impl OrderKind {
-    /// Returns the name of the order in metrics.
+    /// Returns the name that metrics use for the order.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Prepare(_) => "prepare",
@@ -146,7 +146,7 @@ impl OrderKind {
     }
 }
 
-/// Data to begin an epoch: the owners of all shards and the frontier to continue from.
+/// An order to begin an epoch: the owners of all shards, and the frontier to continue from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
     /// Name of the run.
@@ -163,20 +163,20 @@ pub struct Prepare {
     pub tables: Vec<Table>,
 }
 
-/// A worker of an epoch, as seen by the other workers.
+/// A worker of an epoch, as described to another worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Name of the worker.
     pub name: String,
     /// URI at which other workers reach this worker.
     pub address: String,
-    /// Presented by the receiver of the order when it sends children to this worker.
+    /// Secret that the receiver of the order presents when it sends children to this worker.
     pub send_secret: Secret,
-    /// Presented by this worker when it sends children to the receiver of the order.
+    /// Secret that this worker presents when it sends children to the receiver of the order.
     pub receive_secret: Secret,
 }
 
-/// A secret of two workers for one epoch. Its `Debug` output does not contain it.
+/// A secret that two workers share for one epoch. Its `Debug` output hides the bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Secret(pub [u8; 16]);
 
@@ -204,11 +204,12 @@ pub struct Expand {
     pub attempt: u32,
     /// Spare capacity of a candidate table, in standard deviations.
     pub sigmas: f64,
-    /// Initial floor of all tables: a rank that is probably a little below the cut; 0 without an estimate.
+    /// Initial floor (the lowest accepted rank) of all candidate tables, estimated to be a little below the cut. 0 if
+    /// there is no estimate.
     pub floor: u64,
 }
 
-/// An order to count the candidates whose rank begins with a prefix, grouped by their next digit.
+/// An order to count the candidates whose rank begins with a prefix, grouped by the next 16-bit digit of the rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Depth of the candidates.
@@ -217,7 +218,7 @@ pub struct Count {
     pub queries: Vec<CountQuery>,
 }
 
-/// An order to check that no candidate above the cut was dropped.
+/// An order to check that no candidate at or above the cut was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidateCut {
     /// Depth of the candidates.
@@ -235,7 +236,7 @@ pub struct Select {
     pub depth: u32,
     /// The cut.
     pub cut: u64,
-    /// Surviving wells whose rank equals the cut, in ascending order; `None` if all of them survive.
+    /// Surviving wells whose rank equals the cut, in ascending order. `None` if all wells with that rank survive.
     pub ties: Option<Vec<NodeWell>>,
 }
 
@@ -294,9 +295,9 @@ pub struct Expanded {
     pub children: u64,
     /// Number of children sent to other workers.
     pub sent: u64,
-    /// Size of the sent children on the wire.
+    /// Size of the sent children on the wire, in bytes.
     pub sent_bytes: u64,
-    /// Time of the search threads in microseconds, without waiting for other workers.
+    /// Time of the expansion in microseconds, excluding the time spent waiting for other workers.
     pub busy_micros: u64,
 }
 
@@ -307,7 +308,7 @@ pub struct Histogram {
     pub counts: Vec<DigitCount>,
 }
 
-/// Number of candidates that have a certain digit.
+/// A digit and its number of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigitCount {
     /// The digit.
@@ -319,7 +320,7 @@ pub struct DigitCount {
 /// Result of checking a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutVerdict {
-    /// Whether a candidate above the cut was dropped for lack of space. The cut is then invalid.
+    /// Whether a candidate at or above the cut may have been dropped. If so, the cut is invalid.
     pub dropped: bool,
     /// The wells whose rank equals the cut, if requested.
     pub tied: Vec<NodeWell>,
@@ -361,7 +362,7 @@ impl FailureKind {
     }
 }
 
-/// A message from a worker to the owner of its children's shards.
+/// A message from a worker that sends children to the owner of their shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerRequest {
     /// The first message of a stream.
@@ -383,11 +384,11 @@ pub struct StreamHeader {
     pub attempt: u32,
     /// Name of the sending worker.
     pub from: String,
-    /// Proves that `from` is true.
+    /// Secret that proves the sender's identity.
     pub secret: Secret,
 }
 
-/// A message from the owner of shards to a worker that sends children.
+/// A message from the receiver of children to their sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerResponse {
     /// Current floors of the receiver's shards.
@@ -396,7 +397,7 @@ pub struct PeerResponse {
     pub received: Option<u64>,
 }
 
-/// Floor of a shard, which accepts no child of a lower rank.
+/// Floor of a shard: the lowest rank that the shard accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardFloor {
     /// The shard.

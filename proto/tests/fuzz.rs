@@ -90,7 +90,7 @@ fn valid_messages() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Generates one of the valid inputs with some bytes changed, sometimes truncated.
+/// Generates valid inputs with up to three changed bytes, some of them truncated.
 fn damaged(valid: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     (

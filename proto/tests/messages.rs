@@ -1,5 +1,5 @@
-//! Tests of the conversions between the generated types and the messages. Every message survives encoding and
-//! decoding, and damaged messages are refused without a panic.
+//! Tests of the conversions between the generated types and the plain messages. Every message survives encoding and
+//! decoding, and damaged messages cause no panic.
 
 #![allow(clippy::unwrap_used)]
 

@@ -96,7 +96,7 @@ impl TryFrom<v1::Histogram> for Histogram {
             return Err(bad("there must be one digit for each count"));
         }
         if !digits.is_sorted_by(|before, after| before < after) {
-            return Err(bad("digits must ascend"));
+            return Err(bad("digits must be in ascending order"));
         }
         let count = |(digit, count)| {
             let digit = u16::try_from(digit).map_err(|_| bad("out of range"))?;

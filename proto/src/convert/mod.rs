@@ -46,7 +46,7 @@ fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// Converts a table. The caller must check that it belongs to the run.
+/// Converts a table. Does not check that it is a table of the run.
 fn read_table(table: v1::Table) -> Table {
     Table {
         shard: table.shard,
@@ -80,7 +80,7 @@ fn pack_wells(wells: &[NodeWell]) -> Vec<u8> {
 fn unpack_wells(field: &'static str, bytes: &[u8]) -> Result<Vec<NodeWell>, MessageError> {
     let (wells, rest) = bytes.as_chunks::<WELL_BYTES>();
     if !rest.is_empty() {
-        return Err(MessageError::new(field, "the last well is cut off"));
+        return Err(MessageError::new(field, "the last well is incomplete"));
     }
     Ok(wells.iter().copied().map(NodeWell).collect())
 }

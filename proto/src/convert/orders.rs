@@ -119,10 +119,9 @@ impl TryFrom<v1::Member> for Peer {
     }
 }
 
-/// Reads a secret.
 pub(super) fn secret(bytes: &[u8]) -> Result<Secret, MessageError> {
     let secret = bytes.try_into().map(Secret);
-    secret.map_err(|_| MessageError::new("secret", "it does not have 16 bytes"))
+    secret.map_err(|_| MessageError::new("secret", "must have 16 bytes"))
 }
 
 impl From<Peer> for v1::Member {

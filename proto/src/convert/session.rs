@@ -12,7 +12,8 @@ use std::time::Duration;
 impl TryFrom<v1::FromWorker> for FromWorker {
     type Error = MessageError;
 
-    /// Converts the message. An invalid answer becomes [`AnswerKind::Failed`], so that its order ends.
+    /// Converts the message. An invalid answer becomes [`AnswerKind::Failed`], so that its order fails instead of
+    /// waiting.
     fn try_from(message: v1::FromWorker) -> Result<FromWorker, MessageError> {
         use v1::from_worker::Message;
         Ok(

@@ -17,14 +17,14 @@ impl From<RunState> for v1::State {
 }
 
 impl v1::State {
-    /// Returns the state of a run, or `None` if a newer program sent a state that this program does not know.
+    /// Returns the state of a run, or `None` if this program does not know the state.
     pub fn run_state(self) -> Option<RunState> {
         RunState::ALL
             .into_iter()
             .find(|&state| v1::State::from(state) == self)
     }
 
-    /// Returns the name of the state that JSON output uses.
+    /// Returns the state's name in JSON output.
     pub fn name(self) -> &'static str {
         self.run_state().map_or("unknown", RunState::name)
     }
