@@ -6,11 +6,11 @@ use crate::status::RunStatus;
 use hatebeam_runs::Limits;
 use std::time::Duration;
 
-/// Used share of a limit from which on a budget warning is shown.
+/// Used share of a limit at which a budget warning appears, from 0 to 1.
 pub(crate) const WARN_AT: f64 = 0.8;
 /// Time before the deadline at which its warning appears.
 const WARN_BEFORE: Duration = Duration::from_secs(3600);
-/// A disk whose share of free space is below this value counts as almost full, if its number of free bytes is within
+/// Share of free space below which a disk counts as almost full, if the number of free bytes is within
 /// [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
 /// Range of free bytes to which [`MIN_FREE_SHARE`] applies. A disk with fewer free bytes always counts as almost full,

@@ -166,7 +166,8 @@ fn assemble(
     (parts, deletion)
 }
 
-/// Adds all readable runs to the queue, and delivers the end-of-run events that are still in the outbox.
+/// Adds all readable runs to the queue, and delivers the end-of-run events that earlier coordinators left in the
+/// object store.
 async fn read_runs(parts: &Parts) -> Result<(), CoordinatorError> {
     let found = list_manifests(&parts.objects, parts.conditional).await;
     for listed in found.map_err(CoordinatorError::Runs)? {
@@ -267,7 +268,8 @@ async fn watch_open(queue: &RunQueue, busy: &watch::Sender<bool>) -> Infallible 
     }
 }
 
-/// Waits until the queue has had no run to search for `idle_stop`. Never returns if `idle_stop` is `None`.
+/// Waits for a period of the length `idle_stop` in which the queue has no run to search. Never returns if `idle_stop`
+/// is `None`.
 async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     let Some(idle_stop) = idle_stop else {
         return std::future::pending().await;

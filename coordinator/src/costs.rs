@@ -175,7 +175,7 @@ impl CostTracker {
         current.map(|current| current.ledger.clone())
     }
 
-    /// Returns the cost of a run, as reported to clients.
+    /// Returns the cost of a run for clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
         // An ended run stays the current one while its garbage is collected, but is no longer charged.
         let is_open = manifest.is_open();

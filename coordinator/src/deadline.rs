@@ -33,7 +33,7 @@ fn read_deadline(file: &Path) -> Option<u64> {
 
 fn parse_deadline(text: &str) -> Option<u64> {
     let time = OffsetDateTime::parse(text.trim(), &Rfc3339)
-        .inspect_err(|error| tracing::warn!(%error, text, "cannot read the deadline"));
+        .inspect_err(|error| tracing::warn!(%error, text, "cannot parse the deadline"));
     u64::try_from(time.ok()?.unix_timestamp_nanos() / 1_000_000).ok()
 }
 

@@ -1,4 +1,4 @@
-//! The lease on an object store: the object `coordinator.json`, which shows which coordinator is active.
+//! The lease on an object store: the object `coordinator.json`, which identifies the active coordinator.
 //!
 //! The coordinator that holds the lease renews it by rewriting the object, every second while a run is open and every ten
 //! seconds otherwise. The object contains the interval. If the object exists when another coordinator starts, that
@@ -268,7 +268,8 @@ impl Heartbeat {
         self.renewals.clone()
     }
 
-    /// Returns the sender of a flag: whether a run is open. Setting it to `true` renews an idle lease immediately.
+    /// Returns the sender of a flag that is `true` while a run is open. Setting the flag to `true` renews an idle
+    /// lease immediately.
     pub(crate) fn busy(&self) -> watch::Sender<bool> {
         self.busy.clone()
     }
@@ -541,7 +542,7 @@ mod tests {
         assert_eq!(began.elapsed(), IDLE_RENEWAL + GRACE);
         let heartbeat = Heartbeat::start(&Env::system(), lease);
         let busy = heartbeat.busy();
-        // A second coordinator is refused at any time before and after the interval changes.
+        // A second coordinator is refused both before and after each change of the interval.
         for step in 0..40 {
             busy.send_replace(step % 3 == 0);
             tokio::time::sleep(Duration::from_millis(770)).await;

@@ -65,10 +65,10 @@ pub(crate) struct Notifier {
     events: Option<Arc<dyn EventSink>>,
     every: u32,
     objects: Objects,
-    /// State of the selection of milestone events, by run name.
+    /// Selection of milestone events, by run name.
     milestones: Mutex<BTreeMap<String, Milestones>>,
-    /// Keys of staged events whose end of the run is not saved in the manifest, by run name. They are deleted when
-    /// another end of the run is staged.
+    /// Keys of staged events, by run name. The end of the run that such an event reports is not saved in the
+    /// manifest. The events are deleted when another end of the run is staged.
     obsolete: Mutex<BTreeMap<String, Vec<String>>>,
     /// Channel to the task that deletes staged events by key. `None` after shutdown. The channel is unbounded, but
     /// each end of a run adds only a few keys.

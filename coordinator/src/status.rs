@@ -1,4 +1,4 @@
-//! The status of a run, as reported to clients.
+//! The status of a run for clients.
 
 use crate::costs::Cost;
 use crate::registry::Expansion;

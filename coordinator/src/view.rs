@@ -1,4 +1,4 @@
-//! The state of runs and workers, as clients and metrics receive it.
+//! The state of runs and workers that clients and metrics receive.
 
 use crate::alerts::{Alert, alerts, deadline_alert};
 use crate::costs::Cost;

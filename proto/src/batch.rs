@@ -55,7 +55,7 @@ pub enum BatchError {
     Well(usize),
 }
 
-/// Packs the first [`MAX_CHILDREN`] of `nodes`. With `compress`, applies LZ4 if that makes the batch smaller.
+/// Packs the first [`MAX_CHILDREN`] of `nodes`. If `compress` is true, applies LZ4 if that makes the batch smaller.
 pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
     let nodes = &nodes[..nodes.len().min(MAX_CHILDREN)];
     let packed = geometry.packed_len();

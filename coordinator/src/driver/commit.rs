@@ -128,8 +128,8 @@ impl RunDriver {
         Ok(tables)
     }
 
-    /// Marks tables as not stored that the retention rule does not keep once `depth` is committed. Returns their
-    /// depths.
+    /// Marks the tables that the retention rule does not keep after the commit of `depth` as not stored. Returns
+    /// their depths.
     fn drop_tables(&mut self, depth: u32) -> Vec<u32> {
         let manifest = self.manifest_mut();
         let keep = manifest.keep;

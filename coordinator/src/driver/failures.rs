@@ -118,8 +118,8 @@ impl FailureTracker {
     }
 
     /// Returns the worker with the most unreachable peers, and the reason to quarantine it. Returns `None` if no pair
-    /// of workers has failed [`PAIR_LIMIT`] times. Among workers with equally many unreachable peers, the choice is
-    /// arbitrary, and the one with the greatest name is returned.
+    /// of workers has failed [`PAIR_LIMIT`] times. If several workers have equally many unreachable peers, returns
+    /// the one with the greatest name.
     fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_here = |name: &String| workers.contains(&name.as_str());
         let pairs: Vec<_> = self
@@ -173,8 +173,8 @@ const MAX_PAUSES: u32 = 20;
 /// Number of attempts, each ended by the loss of a worker, after which the run is marked failed. A committed depth
 /// resets the count. Epochs with at least [`WORKERS_PER_LOSS`] workers have a higher limit.
 const MAX_LOSSES: u32 = 8;
-/// The limit [`MAX_LOSSES`] rises by one for this many workers of an epoch, because the workers of a large epoch may
-/// leave one by one.
+/// Number of workers of an epoch per loss that is allowed in addition to [`MAX_LOSSES`]. The workers of a large epoch
+/// may leave one by one.
 const WORKERS_PER_LOSS: u32 = 4;
 /// Maximum pause after an attempt that ended with the loss of a worker.
 const MAX_LOSS_PAUSE: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! The cuts of the committed depths. The floor of the next depth (a rank below which candidates are dropped
-//! immediately) is estimated from them.
+//! The cuts of the committed depths (the lowest ranks that survived). From them, the search estimates the floor of
+//! the next depth: the rank below which a candidate is dropped immediately.
 
 use hatebeam_runs::Manifest;
 use hatebeam_search::RecentCuts;

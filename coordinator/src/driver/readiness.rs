@@ -26,8 +26,8 @@ pub(super) enum Readiness {
     Ended(RunEnd),
 }
 
-/// Describes how much memory is missing if a beam does not fit into the memory of these workers. Returns `None` if it
-/// fits, or if the memory of a worker is unknown.
+/// Describes the lack of memory if a beam does not fit into the memory of these workers. Returns `None` if it fits,
+/// or if the memory of a worker is unknown.
 pub(crate) fn missing_memory(workers: &[Member], layout: ShardLayout) -> Option<String> {
     let fitting = workers
         .iter()

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 /// Minimum measured time before a worker's speed is used, in microseconds.
 const MIN_BUSY: u64 = 1_000_000;
-/// Measured time above which all measurements so far are halved, in microseconds. Newer measurements then count more.
+/// Measured time of a worker above which its measurements so far are halved, in microseconds. Newer measurements then
+/// count more.
 const MAX_BUSY: u64 = 60_000_000;
-/// Maximum factor between a worker's measured speed and the speed expected from its thread count. Faster and slower
-/// workers count as if they had this factor.
+/// Maximum ratio, in either direction, of a worker's weight to the speed expected from its thread count.
 const MAX_RATIO: u64 = 4;
 
 /// Number of wells that a worker has expanded, and the time that it needed.
@@ -41,9 +41,9 @@ impl Speeds {
         }
     }
 
-    /// Returns the weight of each worker in a list of names and thread counts: its measured speed. A worker without a
-    /// measurement counts as if its threads had the mean speed of the measured threads. If no worker was measured,
-    /// the weights are the thread counts.
+    /// Returns the weight of each worker, given as its name and thread count. The weight is the measured speed,
+    /// limited by [`MAX_RATIO`]. A worker without a measurement counts as if its threads had the mean speed of the
+    /// measured threads. If no worker was measured, the weights are the thread counts.
     pub(super) fn weights(&self, workers: &[(&str, u32)]) -> Vec<u64> {
         let speed = |name: &str| self.0.get(name).and_then(|measured| measured.speed());
         let known = workers

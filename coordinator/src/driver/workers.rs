@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Time to wait for the other workers' answers after one worker reports an unreachable peer. Those answers may also name
-/// unreachable peers. Together they show which worker most others cannot reach.
+/// Time to wait for the other workers' answers after one worker reports an unreachable peer. The other answers may
+/// also name unreachable peers. Together, the answers show which worker most of the others cannot reach.
 const PEER_REPORT_TIME: Duration = Duration::from_millis(500);
 
 /// Maximum time to wait until the workers have stopped searching.
@@ -52,9 +52,10 @@ pub(super) struct Explored {
 /// Result of one attempt at a depth.
 enum Attempted {
     Explored(Explored),
-    /// The estimated floor was above the cut, so that survivors may have been dropped.
+    /// The estimated floor (the rank below which candidates are dropped) was above the cut, so survivors may have
+    /// been dropped.
     FloorTooHigh,
-    /// A table was too small, so that survivors may have been dropped.
+    /// A candidate table was too small, so survivors may have been dropped.
     TablesTooSmall,
 }
 

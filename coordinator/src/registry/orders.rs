@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Time without progress after which a worker that still sends heartbeats counts as failed. Its machine costs money
-/// in the meantime. Loading and uploading tables take several requests, which count as progress, and no other step
-/// without visible progress takes this long.
+/// in the meantime. Loading and uploading tables take several requests, each of which counts as progress. No other
+/// step without visible progress takes this long.
 const STALL: Duration = Duration::from_secs(10 * 60);
 
 /// The error returned when a worker does not carry out an order.

@@ -39,7 +39,7 @@ impl WorkerRegistry {
         });
         let name = hello.name.clone();
         let session = self.begin_session(hello, &outbound)?;
-        // If the channel is closed, the worker is gone, and the session ends below.
+        // Ignore a closed channel: the worker is gone, and the background task ends the session.
         let _ = outbound.try_send(welcome);
         drop(outbound);
         let registry = Arc::clone(self);
@@ -212,7 +212,7 @@ impl Worker {
     }
 }
 
-/// Whether two hellos come from the same process, which has reconnected.
+/// Whether two hello messages come from the same process.
 fn is_same_process(one: &Hello, other: &Hello) -> bool {
     one.started_ms == other.started_ms && one.address == other.address
 }

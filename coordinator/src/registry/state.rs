@@ -19,7 +19,7 @@ pub(super) const MAX_LOST: usize = 16;
 /// Time for which a lost worker stays in the list.
 pub(super) const LOST_MEMORY: Duration = Duration::from_secs(600);
 
-/// A worker that is available for shards: connected, not leaving, and not quarantined.
+/// A worker that is available for shards: connected, and not leaving, drained or quarantined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: String,

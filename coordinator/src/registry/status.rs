@@ -1,4 +1,4 @@
-//! The status of workers, as reported to clients.
+//! The status of workers for clients.
 
 use super::state::{Worker, WorkerRegistry};
 use hatebeam_cost::Machine;
@@ -32,7 +32,7 @@ impl WorkerState {
     }
 }
 
-/// Status of a connected worker, as reported to clients.
+/// Status of a connected worker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerStatus {
     /// Name of the worker.

@@ -26,7 +26,8 @@ const MAX_SPEC: usize = 64 << 10;
 const _: () = assert!(MAX_NETWORK_BYTES + MAX_SPEC + 4096 <= MAX_MESSAGE);
 /// Maximum number of runs in a page of the list of runs.
 const MAX_PAGE_RUNS: usize = 1000;
-/// Maximum size of the runs in a page in bytes, unless it has a single run. A message may have 4 MiB.
+/// Maximum total size of the runs in a page, in bytes. A page with a single run may exceed it, up to the limit of a
+/// message (4 MiB).
 const MAX_PAGE_BYTES: usize = 1 << 20;
 /// Maximum number of depth records in one message.
 const RECORDS: usize = 1000;
@@ -135,7 +136,7 @@ impl Runs for Service {
     }
 }
 
-/// Returns a page of the list of runs. If the request contains a name, returns only that run, in full.
+/// Returns a page of the list of runs. If the request contains a name, returns only that run, with all fields.
 fn page(
     coordinator: &Coordinator,
     request: &v1::ListRequest,
@@ -151,7 +152,7 @@ fn page(
     }
     let invalid = || {
         RequestError::Invalid(format!(
-            "invalid page {:?}: use `next` of an answer",
+            "invalid page {:?}: use `next` of the previous response",
             request.page
         ))
     };

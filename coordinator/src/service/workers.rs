@@ -28,11 +28,12 @@ impl Members for Service {
         let registry = self.0.registry();
         let limit = registry.lost_after();
         let first = tokio::time::timeout(limit, inbound.next()).await;
-        let first = first.map_err(|_| Status::deadline_exceeded("the worker sent no hello"))?;
+        let first =
+            first.map_err(|_| Status::deadline_exceeded("the worker sent no hello message"))?;
         let hello = match first.transpose()? {
             Some(FromWorker::Hello(hello)) => *hello,
             _ => {
-                let reason = "the first message of a worker must be a hello";
+                let reason = "the first message of a worker must be a hello message";
                 return Err(Status::invalid_argument(reason));
             }
         };

@@ -122,7 +122,7 @@ async fn failed_run_is_charged_until_it_fails() {
     let began = tokio::time::Instant::now();
     cluster.submit(&process, DEPTH).await;
     cluster.wait_for(&process, RunState::Failed).await;
-    // A failing worker takes a second for each attempt.
+    // Each attempt takes a second.
     let passed = began.elapsed().as_millis() as u64;
     let charged = cluster.saved().await.ledger.milliseconds;
     assert!(
@@ -234,8 +234,8 @@ async fn worker_that_joins_before_the_last_allowed_loss_saves_the_run() {
     cluster.restarting_worker(&process, "w0", dying);
     cluster.submit(&process, DEPTH).await;
     cluster.wait(&process, |run| run.manifest.epoch == 7).await;
-    // In epoch 7, worker `w0` is lost for the seventh time. An only worker is not quarantined, so it is lost once
-    // more, in epoch 8 together with `w1`.
+    // In epoch 7, worker `w0` is lost for the seventh time. It is the only worker, so it is not quarantined. In epoch
+    // 8, which includes `w1`, it is lost once more.
     tokio::time::sleep(Duration::from_secs(5)).await;
     cluster.worker(&process, "w1", obedient());
     let run = cluster.wait(&process, |run| !run.manifest.is_open()).await;

@@ -81,7 +81,7 @@ async fn network_is_checked_and_stored_before_the_run_exists() {
         .unwrap();
     let stored = objects.get(&key(&network)).await.unwrap().0;
     assert_eq!(stored, network.encode());
-    // Another run with the network needs no file.
+    // A second run with the same network needs no file.
     submission.network = Vec::new();
     submission.spec.width += 1;
     process.coordinator.submit(submission).await.unwrap();
