@@ -71,7 +71,8 @@ pub enum HookError {
     /// The webhook's secret is empty.
     #[error("the webhook secret is empty: set it to a value, or unset it")]
     EmptySecret,
-    /// A thread cannot be started, or the machine's root certificates cannot be read.
+    /// A hook's thread or HTTP client cannot be started, for example because the machine's root certificates cannot be
+    /// read.
     #[error("cannot start the hooks")]
     Start(#[source] std::io::Error),
 }

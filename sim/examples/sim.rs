@@ -15,7 +15,7 @@ Usage: sim [--seed N | --seeds A..B] [--trace] [--only CLASS,..] [--with CLASS,.
   --trace          Add messages, object store requests and the processes' own log messages to the log.
   --only CLASS,..  Use exactly these classes of events in every seed.
   --with CLASS,..  Use these classes of events in every seed, in addition to random ones.
-  --threads N      Number of simulation threads [default: 2].
+  --threads N      Simulate on N threads [default: 2].
   --classes        List the classes of events and exit.
   --help           Print this help and exit.";
 

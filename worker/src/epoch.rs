@@ -1,4 +1,7 @@
 //! The state of one epoch (a period of a run with a fixed set of workers).
+//!
+//! Within an epoch, a worker searches one depth after another. It expands the wells of its shards (the frontier) into
+//! candidates for the next depth, and selects the next frontier from them. An attempt is one execution of a depth.
 
 use crate::error::OrderError;
 use crate::lock;
@@ -188,7 +191,8 @@ impl Epoch {
         lock(&self.frontier).clone()
     }
 
-    /// Begins an attempt at a depth. Returns the frontier to expand and empty candidate tables.
+    /// Begins an attempt at a depth. Returns the frontier to expand and empty candidate tables. Returns an error if the
+    /// order is not for the next depth, or if its attempt is not newer than the current one.
     pub(crate) fn begin_attempt(
         &self,
         order: Expand,

@@ -11,10 +11,10 @@ use thiserror::Error;
 /// the coordinator reacts.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum OrderError {
-    /// The order is invalid, or is not valid in the worker's current state.
+    /// The order is invalid in itself, or in the worker's current state.
     #[error("{0}")]
     BadOrder(String),
-    /// A table or the network is missing, or differs from the committed one.
+    /// A table or the evaluator's neural network is missing or damaged.
     #[error("{0}")]
     Damaged(String),
     /// The object store is unavailable. A retry may succeed.
@@ -23,7 +23,7 @@ pub(crate) enum OrderError {
     /// The exchange of children with another worker failed.
     #[error("cannot exchange children with worker {peer}: {reason}")]
     PeerUnreachable { peer: String, reason: String },
-    /// The epoch or the attempt has ended.
+    /// The order is for an epoch or an attempt that has ended.
     #[error("{0}")]
     Superseded(String),
     /// This worker itself failed.

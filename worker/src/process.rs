@@ -42,9 +42,9 @@ pub struct Process {
     pub token: Option<Token>,
     /// Whether batches of children are compressed.
     pub compress: bool,
-    /// A function that returns the resident memory of the process in bytes.
+    /// Function that returns the resident memory of the process in bytes.
     pub rss: fn() -> u64,
-    /// The machine and its price.
+    /// Machine on which the process runs, and its price.
     pub machine: Machine,
     /// Start time of the process, in milliseconds since the Unix epoch.
     pub started_ms: u64,

@@ -54,7 +54,7 @@ impl Ended {
 }
 
 impl Worker {
-    /// Works for the coordinator until `stop` contains a reason to leave. The worker then asks to be released. This
+    /// Works for the coordinator until `stop` contains a reason to leave. The worker then requests its release. This
     /// function returns once the coordinator has released the worker, or immediately if the worker is not connected.
     /// If the connection is lost, the worker tries to reconnect indefinitely.
     ///

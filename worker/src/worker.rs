@@ -29,13 +29,13 @@ pub struct Settings {
     /// the peer has received a batch. A simulation that runs everything on one thread therefore needs a queue that
     /// never fills up.
     pub queued_batches: usize,
-    /// The machine and its price.
+    /// Machine on which the worker runs, and its price.
     pub machine: Machine,
     /// Start time of the process, in milliseconds since the Unix epoch.
     pub started_ms: u64,
     /// Fingerprint of the program's search. It must equal the coordinator's fingerprint.
     pub search: Fingerprint,
-    /// A function that returns the resident memory of the process in bytes, for heartbeats.
+    /// Function that returns the resident memory of the process in bytes, for heartbeats.
     pub rss: fn() -> u64,
 }
 

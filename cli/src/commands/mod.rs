@@ -120,7 +120,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-        #[test]
+    #[test]
     fn command_line_is_consistent() {
         crate::command().debug_assert();
     }

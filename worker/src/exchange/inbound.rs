@@ -1,4 +1,4 @@
-//! The receiving side of the exchange of children between workers.
+//! The receiving side of the exchange of children (candidate wells for the next depth) between workers.
 
 use super::Traffic;
 use super::spot_check::{PeerFault, Sample, Scorer, SpotCheck};
@@ -23,7 +23,8 @@ use tracing::{Instrument, Span};
 /// workers at the same time, so the wait is normally short.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// The epoch, depth and attempt of a stream. A greater position supersedes a lesser one.
+/// The epoch (a period with a fixed set of workers), depth and attempt (one execution of a depth) of a stream. A
+/// greater position supersedes a lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     epoch: u64,

@@ -1,4 +1,4 @@
-//! The sending side of the exchange of children between workers.
+//! The sending side of the exchange of children (candidate wells for the next depth) with peers, the other workers.
 
 use super::Traffic;
 use crate::error::OrderError;

@@ -1,4 +1,4 @@
-//! Commit of a depth. Its tables are written, uploaded, and cached on this machine for later epochs.
+//! Commit of a depth: the depth's tables are written, uploaded, and cached on this machine for later epochs.
 
 use crate::epoch::{Committed, Epoch};
 use crate::error::OrderError;
