@@ -15,9 +15,9 @@ const GENERATORS = {
 };
 /** Moves per second at the positions of the slider. */
 const SPEEDS = [1, 3, 10, 30, 100, 300, 1000];
-/** Milliseconds that one request to the worker should take. */
+/** Target duration of a request to the worker, in milliseconds. */
 const SLICE = 50;
-/** Milliseconds without a change of a slider after which the match starts again. */
+/** Delay between a change of the seed or of a weight and the restart of the match, in milliseconds. */
 const PAUSE = 250;
 
 class Player {
@@ -40,7 +40,7 @@ class Player {
     this.weights = [];
   }
 
-  /** Offers the agents of a game. */
+  /** Fills the list of agents with those of a game, and selects the agent `wanted`. */
   offer(agents, game, wanted) {
     const own = agents.filter((agent) => agent.game === game);
     const none = this.index > 0 ? [h("option", { value: "" }, "no agent")] : [];
@@ -87,7 +87,7 @@ class Player {
     copy(JSON.stringify(Object.fromEntries(names.map((name, index) => [name, this.weights[index]])), null, 2), "Weights");
   }
 
-  /** What a match needs to know, or null if there is no agent. */
+  /** The selected agent and its weights, or null if no agent is selected. */
   get start() {
     return this.info ? { agent: this.agent.value, weights: this.weights } : null;
   }
@@ -110,7 +110,7 @@ class Player {
     const { state } = this;
     if (!state || this.board.hidden) return;
     const { rows, last, last_piece: piece } = state;
-    // The last piece is coloured if it has cleared no row, so that its cells are still there.
+    // Colour the last piece only if all of its cells are still filled: a cleared row shifts or removes cells.
     const cells = cellsOf(rows, WIDTH);
     const isThere = last.every(([x, y]) => cells[y * WIDTH + x] !== 0);
     draw(this.canvas, { cells, width: WIDTH, falling: isThere ? last : [], piece: valueOf(piece) || 8 });
@@ -124,7 +124,7 @@ class AgentsTab {
     this.agents = engine.call({ call: "agents" });
     this.remote = new Remote();
     this.animation = null;
-    /** Number of the match, which increases when it is started again. */
+    /** Number of matches started. It identifies the answers that belong to the current match. */
     this.number = 0;
     this.game = h("select", { id: "game", oninput: () => this.changeGame() }, ...Object.entries(GAMES).map(([value, text]) => h("option", { value }, text)));
     this.generator = h("select", { id: "generator", oninput: () => this.restart() });
@@ -182,7 +182,7 @@ class AgentsTab {
     await this.ask({ ...this.start, call: "watch" });
   }
 
-  /** The game, its pieces and the agents. */
+  /** Fields of a request that starts a match or a series of games. */
   get start() {
     return {
       game: this.game.value,
@@ -193,7 +193,7 @@ class AgentsTab {
     };
   }
 
-  /** Sends a request and shows the boards of its answer. Returns whether it succeeded. */
+  /** Sends a request and shows the boards in its answer. Returns false if the request fails or another match has started. */
   async ask(request) {
     const { number: match } = this;
     try {
@@ -283,12 +283,10 @@ class AgentsTab {
   }
 }
 
-/** Describes the result of a board. */
 function result({ level, score, lines, pieces }) {
   return level === null ? `${count(lines, "line")} in ${count(pieces, "piece")}` : `${number(score)} points, ${count(lines, "line")}`;
 }
 
-/** Says which player is ahead. */
 function leader(boards, players) {
   const [one, two] = boards.map(({ score }) => score);
   if (one === two) return "Equal scores.";

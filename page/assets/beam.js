@@ -7,7 +7,7 @@ import { Remote, Stopped } from "./remote.js";
 import { cellsOf, draw } from "./well.js";
 
 const WIDTHS = [10, 100, 1000, 5000, 20_000];
-/** Milliseconds that one request to the worker may take. */
+/** Target duration of a request to the worker, in milliseconds. */
 const SLICE = 120;
 
 export class BeamPanel {
@@ -15,14 +15,14 @@ export class BeamPanel {
     this.tab = tab;
     this.remote = new Remote();
     this.isRunning = false;
-    /** State of the game at which the beam began. */
+    /** State of the game in which the search started. */
     this.from = null;
     this.width = h("select", { id: "beam-width" },
       ...WIDTHS.map((width) => h("option", { value: width, selected: width === 1000 }, number(width))));
     this.evaluator = evaluatorChoice("beam-evaluator");
     this.button = h("button", { type: "button", className: "main", onclick: () => this.toggle() }, "Search from here");
-    this.take = h("button", { type: "button", disabled: true, onclick: () => this.follow() }, "Take its game");
-    this.status = h("p", { className: "note", role: "status" }, "Finds a long game from the current well. You can play on meanwhile.");
+    this.take = h("button", { type: "button", disabled: true, onclick: () => this.follow() }, "Play the best game");
+    this.status = h("p", { className: "note", role: "status" }, "Finds a long game from the current well. You can play during the search.");
     this.canvas = h("canvas", { role: "img", "aria-label": "Best well of the beam" });
     this.canvas.dataset.most = 150;
     this.facts = h("dl", { className: "facts wide" });
@@ -69,7 +69,7 @@ export class BeamPanel {
     this.show(this.tab.state);
   }
 
-  /** Searches depths until the beam ends or is stopped. */
+  /** Continues the search until it ends or is stopped. */
   async advance() {
     const started = performance.now();
     let depths = 1;
@@ -96,16 +96,16 @@ export class BeamPanel {
     draw(this.canvas, { cells: cellsOf(best.rows, 10), width: 10 });
     const facts = {
       "Pieces from here": number(progress.depth),
-      "Lines in all": number(progress.lines),
+      "Total lines": number(progress.lines),
       "Best score": number(best.score),
       "Wells kept": number(progress.wells),
-      "Children a second": short(progress.children / seconds),
+      "Children per second": short(progress.children / seconds),
     };
     this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     if (this.isRunning) setText(this.status, "Searching …");
   }
 
-  /** Replaces the rest of the game by the best game of the beam. */
+  /** Replaces the rest of the replay by the beam's best game, and plays it. */
   async follow() {
     this.isRunning = false;
     try {

@@ -1,4 +1,5 @@
-// The tab of perfect clears: an editor for the field, the queue and the hold slot; the chances of every first move.
+// The tab for perfect clears. The user edits the field, the queue and the hold slot. The tab shows the chance of a perfect
+// clear after each first move.
 
 import { announce, copy, h, setChildren, setText, show, toast } from "./dom.js";
 import { columns, count } from "./figures.js";
@@ -9,10 +10,10 @@ const PIECES = "IJLOSTZ";
 const KICKS = {
   srs: "SRS", srsplus: "SRS+ (TETR.IO)", "srs+180j": "SRS, half turns (Jstris)", "srs+180t": "SRS, half turns (TETR.IO)", nokick: "no kicks",
 };
-/** Milliseconds without a change after which a computation starts. */
+/** Delay between a change of the position and the computation, in milliseconds. */
 const PAUSE = 200;
 
-/** Returns the letters of pieces in a text. */
+/** Returns the piece letters in a text, in upper case. */
 function parse(text) {
   return text.toUpperCase().replaceAll(/[^IJLOSTZ]/g, "");
 }
@@ -22,10 +23,10 @@ class ClearsTab {
     this.section = section;
     this.engine = engine;
     this.remote = new Remote();
-    /** A second worker, which finds the best move. */
+    /** A second worker, which finds the best move while the first one computes the chances of all moves. */
     this.quick = new Remote();
     this.found = "";
-    /** Positions before the current one, for “Take back”. */
+    /** Earlier positions, for the button “Take back”. */
     this.history = [];
     this.pieces = 0;
     this.editor = new FieldEditor(() => this.change());
@@ -84,7 +85,7 @@ class ClearsTab {
     };
   }
 
-  /** The held piece, if there is one, and the queue. */
+  /** The held piece, if any, followed by the queue. */
   get seen() {
     return this.hold.value + parse(this.queue.value);
   }
@@ -115,7 +116,7 @@ class ClearsTab {
     if (this.auto.checked) this.timer = setTimeout(() => this.run(), PAUSE);
   }
 
-  /** Removes the answers for the position before. */
+  /** Removes the answers for the previous position. */
   clear() {
     setChildren(this.list);
     show(this.solution, false);
@@ -152,8 +153,8 @@ class ClearsTab {
   }
 
   /**
-   * Computes the chances of all moves. A second worker finds the best move meanwhile; its first answers come much earlier
-   * and improve.
+   * Computes the chances of all moves. Meanwhile, the second worker looks for the best move. Its first answers arrive much
+   * earlier, and later ones improve them.
    */
   async run() {
     const bag = parse(this.bag.value);
@@ -164,7 +165,7 @@ class ClearsTab {
     if (this.quick.isBusy) this.quick.stop();
     if (answer === null) return;
     const { moves, best_adaptive: adaptive } = answer.value;
-    const text = `${count(moves.length, "first move")} in ${answer.seconds.toFixed(2)} s. The best has the chance ${percent(adaptive)}.`;
+    const text = `${count(moves.length, "first move")} in ${answer.seconds.toFixed(2)} s. The best has a chance of ${percent(adaptive)}.`;
     setText(this.status, text);
     announce(text);
     setChildren(this.list, moves.map((move) => this.item(move)));
@@ -191,7 +192,7 @@ class ClearsTab {
     h("span", { className: "behind", title: `clairvoyant ${move.clairvoyant}` }, h("span", { className: "unseen" }, "clairvoyant "), percent(move.clairvoyant))));
   }
 
-  /** Places a piece of the queue. The other of the first two pieces is held. */
+  /** Places one of the first two pieces, updates the hold slot and the queue, and deals a piece. */
   play({ piece, cells }) {
     let after;
     try {
@@ -204,7 +205,7 @@ class ClearsTab {
     const seen = this.seen;
     const bag = parse(this.bag.value) || leftAfter(seen);
     const rest = seen[0] === piece ? seen.slice(1) : seen[0] + seen.slice(2);
-    // The piece that was not placed is in the hold slot, unless the current piece was placed without hold.
+    // The piece that was not placed goes to the hold slot, unless the slot was empty and the current piece was placed.
     const isHeld = this.hold.value !== "" && rest !== "" && !(seen[0] === piece && seen[1] === undefined);
     const holds = seen[0] !== piece || isHeld;
     this.hold.value = holds ? rest[0] ?? "" : "";
@@ -235,7 +236,7 @@ class ClearsTab {
     this.change();
   }
 
-  /** Appends a random piece of the bag to the queue. */
+  /** Appends a random piece from the bag to the queue. */
   deal() {
     const left = parse(this.bag.value) || leftAfter(this.seen);
     const piece = left[Math.floor(Math.random() * left.length)];
@@ -273,13 +274,13 @@ class ClearsTab {
   }
 }
 
-/** Returns the pieces that are left in the bag if the first of these pieces was the first of a bag. */
+/** Returns the pieces left in the bag after the pieces `seen`, of which the first was the first piece of a bag. */
 function leftAfter(seen) {
   const drawn = seen.slice(seen.length - seen.length % 7);
   return [...PIECES].filter((piece) => !drawn.includes(piece)).join("");
 }
 
-/** Writes a fraction such as `103/105` in percent. */
+/** Formats a fraction such as `103/105` as a percentage. */
 function percent(fraction) {
   const [count, all = 1] = fraction.split("/").map(Number);
   const value = 100 * count / all;

@@ -1,4 +1,4 @@
-// Helpers for elements, announcements, downloads and the clipboard.
+// Helper functions for elements, announcements, downloads and the clipboard.
 
 /**
  * Creates an element. `props` contains properties, attributes (names with a dash, and names such as `role` or `for`) and
@@ -21,12 +21,11 @@ export function setChildren(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** Sets the text of an element, unless it already has this text, to avoid a repaint. */
+/** Sets the text of an element. Does nothing if the element already has this text, to avoid a repaint. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Shows or hides an element. */
 export function show(element, isVisible) {
   if (element.hidden === isVisible) element.hidden = !isVisible;
 }
@@ -92,7 +91,7 @@ export function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Returns the value of a custom property of the style sheet. */
+/** Returns the value of a custom property in the style sheet. */
 export function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

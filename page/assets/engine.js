@@ -7,7 +7,7 @@ export class Engine {
   static async load() {
     const response = await fetch(MODULE);
     if (!response.ok) throw new Error(`${MODULE.pathname}: ${response.status} ${response.statusText}`);
-    // Some static servers do not send the media type that streaming needs.
+    // Do not use instantiateStreaming: some static servers do not send the media type that it requires.
     const engine = new Engine();
     const preliminary = (at, length) => engine.onPreliminary(JSON.parse(engine.text(at, length)));
     const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), { page: { preliminary } });
@@ -18,7 +18,7 @@ export class Engine {
   constructor() {
     this.exports = null;
     this.network = null;
-    /** Called with preliminary answers of a request that takes long. */
+    /** Callback for the preliminary answers of a long request. */
     this.onPreliminary = () => {};
   }
 
@@ -27,7 +27,7 @@ export class Engine {
     return this.send(new TextEncoder().encode(JSON.stringify(request)), "answer");
   }
 
-  /** Makes the network available as an evaluator. It is loaded when it is needed first, because it is large. */
+  /** Makes the network available as an evaluator. The first call downloads it, which the page avoids until it is needed. */
   loadNetwork() {
     this.network ??= this.fetchNetwork();
     return this.network;

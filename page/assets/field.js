@@ -1,4 +1,5 @@
-// An editor for the low rows of a field. Every cell is a button: a click or a stroke paints, and arrow keys move.
+// An editor for the lowest rows of a field. Each cell is a button. A click or a drag fills or empties cells, and the arrow
+// keys move the focus.
 
 import { h, setChildren } from "./dom.js";
 
@@ -8,9 +9,9 @@ export class FieldEditor {
   constructor(onChange) {
     this.onChange = onChange;
     this.element = h("div", { className: "grid", role: "group", "aria-label": "Field, the last row is the floor" });
-    /** Rows of cells from the top; true is filled. */
+    /** Rows of cells from the top. True means filled. */
     this.cells = [];
-    /** Value that a stroke paints. */
+    /** Value that the current drag gives to cells, or null if there is no drag. */
     this.painting = null;
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.element.addEventListener("pointerdown", (event) => this.paint(event, true));
@@ -24,12 +25,12 @@ export class FieldEditor {
     return this.cells.map((row) => row.map((isFilled) => (isFilled ? "X" : "_")).join(""));
   }
 
-  /** Sets the rows, which are text of X and _. */
+  /** Sets the rows, given as strings of X (filled) and _ (empty). */
   set(rows) {
     this.cells = rows.map((row) => [...row].map((cell) => cell === "X"));
     this.buttons = this.cells.map((row, y) => row.map((_, x) => h("button", {
       type: "button", className: "cell", tabIndex: y === 0 && x === 0 ? 0 : -1,
-      // A click without a pointer comes from the keyboard or a screen reader.
+      // `detail` is 0 if the click comes from the keyboard or a screen reader. Pointers are handled in `paint`.
       onclick: (event) => event.detail === 0 && this.fill(x, y, !this.cells[y][x]),
     })));
     setChildren(this.element, this.buttons.flat());
@@ -47,13 +48,13 @@ export class FieldEditor {
     }));
   }
 
-  /** Shows a placement: its piece and its cells as column + 10 × row, counted from the floor. */
+  /** Shows a placement, or no placement if `move` is null. Cells are column + 10 × row, with row 0 at the floor. */
   mark(move) {
     const cells = move === null ? [] : move.cells;
     this.show(new Map(cells.map((cell) => [`${cell % WIDTH} ${this.cells.length - 1 - Math.floor(cell / WIDTH)}`, move.piece])));
   }
 
-  /** Shows a solution as rows of the letters of the pieces. */
+  /** Shows a solution, given as rows of piece letters. */
   picture(rows) {
     const letters = new Map();
     rows.forEach((row, y) => [...row].forEach((letter, x) => {
@@ -77,7 +78,7 @@ export class FieldEditor {
     const x = this.buttons[y].indexOf(button);
     if (isStart) {
       this.painting = !this.cells[y][x];
-      // A finger keeps its first target otherwise.
+      // By default, all events of a touch have its first cell as their target.
       if (button.hasPointerCapture(event.pointerId)) button.releasePointerCapture(event.pointerId);
     }
     this.fill(x, y, this.painting);

@@ -1,4 +1,4 @@
-// Numbers as text.
+// Functions that format numbers.
 
 export function number(value) {
   return value.toLocaleString("en-US");
@@ -14,7 +14,7 @@ export function short(value) {
   return `${Number((value / divisor).toPrecision(3))}${unit}`;
 }
 
-/** Describes the columns of cells, which are counted from 1. */
+/** Describes the range of columns that contains `numbers`. */
 export function columns(numbers) {
   const [first, last] = [Math.min(...numbers), Math.max(...numbers)];
   return first === last ? `column ${first}` : `columns ${first}–${last}`;

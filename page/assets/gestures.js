@@ -1,10 +1,11 @@
-// Touch on a well: a tap turns, a drag to the side moves, a drag down moves down, and a fast swipe down drops.
+// Touch gestures on a well. A tap turns the piece, a drag moves it left, right or down, and a fast swipe down drops it.
 
-/** Maximum duration in milliseconds and minimum length in cells of a swipe. */
+/** Maximum duration of a swipe in milliseconds. */
 const SWIPE_TIME = 250;
+/** Minimum length of a swipe in cells. */
 const SWIPE_LENGTH = 3;
 
-/** Calls `press` with the letters of the keys. `width` is the number of columns of the well. */
+/** Calls `press` with the key letters of each gesture. `width` is the number of columns in the well. */
 export function addTouch(canvas, width, press) {
   let touch = null;
   const cell = () => canvas.clientWidth / width;
@@ -26,7 +27,7 @@ export function addTouch(canvas, width, press) {
       touch.y += down * cell();
       touch.downs += down;
       touch.hasMoved = true;
-      // A swipe drops the piece when the finger leaves.
+      // Until SWIPE_TIME has passed, the gesture may be a swipe, which `pointerup` handles.
       if (event.timeStamp - touch.time > SWIPE_TIME) press("D".repeat(down));
     }
   });

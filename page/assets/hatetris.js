@@ -9,8 +9,8 @@ import { ReasonPanel } from "./reasons.js";
 import { ReplayPanel } from "./replay.js";
 import { cellsOf, draw, valueOf } from "./well.js";
 
-/** Width of the well and the number of rows above the bar. */
 const WIDTH = 10;
+/** Number of rows above the bar. */
 const ABOVE = 4;
 const ENEMIES = {
   hatetris: "HATETRIS",
@@ -19,7 +19,7 @@ const ENEMIES = {
   burgiel: "Burgiel",
   lovetris: "LOVETRIS",
 };
-/** Keys of the keyboard and the letters of their keys in the game. H drops the piece and locks it. */
+/** Letters of the game's keys, by keyboard key. H drops and locks the piece. */
 const KEYS = {
   ArrowLeft: "L", ArrowRight: "R", ArrowDown: "D", ArrowUp: "U", " ": "H",
   a: "L", d: "R", s: "D", w: "U",
@@ -34,7 +34,7 @@ class HatetrisTab {
     this.number = h("dd");
     this.enemy = h("select", { id: "enemy", oninput: () => this.start() },
       ...Object.entries(ENEMIES).map(([value, text]) => h("option", { value }, text)));
-    /** Cells of the placement that a panel points at. */
+    /** Cells of the placement that a panel highlights, or null. */
     this.marked = null;
     this.reasons = new ReasonPanel();
     this.opinions = new OpinionPanel(this);
@@ -66,7 +66,7 @@ class HatetrisTab {
             key("←", "Left", "L"), key("↻", "Turn", "U"), key("→", "Right", "R"), key("↓", "Down", "D"), key("⤓", "Drop", "H"),
             button("⟲", "Undo", () => this.undo())),
           h("p", { className: "hint keyboard" }, h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " ", h("kbd", {}, "↓"), " move, ",
-            h("kbd", {}, "↑"), " turns, ", h("kbd", {}, "Space"), " drops, ", h("kbd", {}, "Z"), " takes back"),
+            h("kbd", {}, "↑"), " turns, ", h("kbd", {}, "Space"), " drops, ", h("kbd", {}, "Z"), " undoes"),
           h("div", { className: "row" },
             h("label", { for: "enemy" }, "Enemy"), this.enemy,
             h("button", {
@@ -80,12 +80,12 @@ class HatetrisTab {
     addTouch(this.canvas, WIDTH, (letters) => this.press(letters));
   }
 
-  /** Focuses the well after a click with a pointer, so that the space bar drops the piece and does not press a button. */
+  /** Focuses the well after a click with a pointer, so that the space bar drops the piece instead of pressing a button. */
   focusField(event) {
     if (event.detail > 0) this.canvas.focus({ preventScroll: true });
   }
 
-  /** Answers a request, or shows the reason why it fails. */
+  /** Sends a request to the engine and returns its answer. If the request fails, shows the reason and returns null. */
   call(request) {
     try {
       return this.engine.call(request);
@@ -119,7 +119,7 @@ class HatetrisTab {
     this.show(this.call({ call: "place", well }), true);
   }
 
-  /** Shows a state of the game. `byPlayer` tells whether the player has pressed a key, which is announced. */
+  /** Shows a state of the game. If `byPlayer` is true, announces a new piece or the end of the game to screen readers. */
   show(state, byPlayer = false) {
     if (state === null) return;
     const before = this.state;
@@ -141,7 +141,7 @@ class HatetrisTab {
     announce(state.over ? `Game over with ${count(state.score, "line")}` : `${cleared}Piece ${state.number}: ${state.piece}. ${this.reasons.sentence}`);
   }
 
-  /** Marks the cells of a placement, or none. */
+  /** Highlights the cells of a placement, or none if `cells` is null. */
   mark(cells) {
     this.marked = cells;
     this.draw();
@@ -171,7 +171,7 @@ class HatetrisTab {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isIn = (selector) => event.target.closest?.(selector);
     if (isIn("input, select, textarea, [role=listbox]")) return;
-    // Buttons handle the space bar.
+    // The space bar activates a focused button or link.
     if (event.key === " " && isIn("button, a, summary")) return;
     const letter = KEYS[event.key];
     if (letter) this.press(letter);

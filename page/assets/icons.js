@@ -1,8 +1,8 @@
-// Icons for buttons. They are SVG, because not all fonts contain these symbols.
+// Icons for buttons. They are SVG images, because not all fonts contain these symbols.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** SVG paths in a square of 16 × 16. */
+/** SVG paths in a square of 16 × 16 units. */
 const PATHS = {
   play: "M4 2.5v11l9.5-5.5z",
   pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z",

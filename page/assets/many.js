@@ -11,7 +11,7 @@ export class ManyPanel {
     this.isRunning = false;
     this.games = h("input", { type: "number", id: "games", min: 2, max: 10_000, value: 30 });
     this.most = h("input", { type: "number", id: "most", min: 1, max: 1e9, value: 1000 });
-    this.mostEntry = h("span", { className: "row" }, h("label", { for: "most" }, "Pieces at most"), this.most);
+    this.mostEntry = h("span", { className: "row" }, h("label", { for: "most" }, "Maximum pieces"), this.most);
     this.button = h("button", { type: "button", onclick: () => this.toggle() }, "Play the games");
     this.rows = h("tbody");
     this.table = h("div", { className: "scroll", hidden: true }, h("table", {},
@@ -56,8 +56,8 @@ export class ManyPanel {
       h("th", { scope: "row" }, `${index + 1}: ${player.name}`),
       figure(player.games), figure(player.mean), figure(player.half_width), figure(player.median), figure(player.max))));
     const [pair] = compared;
-    const difference = pair === undefined ? "" : ` Player 2 is better in ${count(pair.better, "game")} and worse in ${pair.worse}: ` +
-      `${pair.mean_difference.toFixed(2)} ± ${pair.half_width.toFixed(2)} on the same pieces.`;
+    const difference = pair === undefined ? "" : ` Player 2 is better in ${count(pair.better, "game")} and worse in ${pair.worse}. ` +
+      `The mean difference is ${pair.mean_difference.toFixed(2)} ± ${pair.half_width.toFixed(2)} on the same pieces.`;
     setText(this.status, `${played} of ${count(wanted, "game")}.${difference}`);
   }
 }

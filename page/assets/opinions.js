@@ -1,9 +1,9 @@
-// The panel with an evaluator's score of each placement of the piece. A click plays a placement.
+// The panel that shows an evaluator's score for each placement of the piece. A click plays the placement.
 
 import { h, setChildren, setText, toast } from "./dom.js";
 import { columns, count, number } from "./figures.js";
 
-/** The evaluators that the page offers. */
+/** Labels of the evaluators, by name. */
 export const EVALUATORS = {
   patterns: "patterns",
   network: "network (1.5 MB)",
@@ -11,7 +11,7 @@ export const EVALUATORS = {
   plain: "plain",
 };
 
-/** Creates a choice of evaluators. */
+/** Creates a select element with the evaluators. */
 export function evaluatorChoice(id, onChange) {
   return h("select", { id, oninput: onChange },
     ...Object.entries(EVALUATORS).map(([value, text]) => h("option", { value }, text)));
@@ -23,7 +23,7 @@ export class OpinionPanel {
     this.choice = evaluatorChoice("opinion", () => this.choose());
     this.list = h("ol", { className: "moves", "aria-label": "Placements, best first" });
     this.note = h("p", { className: "note" });
-    /** Number of keys before the piece whose placements are shown, and the well. */
+    /** Identifies the piece, the well and the evaluator whose scores are shown. */
     this.shown = null;
     this.element = h("details", { className: "panel", open: true, ontoggle: () => this.show(this.tab.state) },
       h("summary", {}, "Placements and their scores"),
@@ -68,7 +68,7 @@ export class OpinionPanel {
       type: "button", className: "move", onclick: (event) => {
         this.tab.place(well);
         this.tab.focusField(event);
-        // A click without a pointer comes from the keyboard, whose focus the new list keeps.
+        // A click from the keyboard has no pointer, and `detail` is 0. Keep the focus in the list, which is now a new one.
         if (event.detail === 0) this.list.querySelector("button")?.focus();
       },
       onpointerenter: mark, onpointerleave: unmark, onfocus: mark, onblur: unmark,

@@ -1,4 +1,4 @@
-// Loads the engine and selects the tab that the fragment of the URL names.
+// Loads the engine and selects the tab named by the URL's fragment.
 
 import { agentsTab } from "./agents.js";
 import { clearsTab } from "./clears.js";
@@ -13,7 +13,7 @@ const TABS = {
 };
 
 const main = document.getElementById("main");
-/** The tabs that have been opened, by name. A tab keeps its game while another one is shown. */
+/** The tabs that have been opened, by name. A tab keeps its state while another tab is shown. */
 const opened = new Map();
 let current = null;
 
@@ -44,7 +44,7 @@ try {
   document.getElementById("loading").remove();
   addEventListener("hashchange", () => select());
   document.querySelector(".skip").addEventListener("click", (event) => {
-    // The default action would change the fragment of the URL, which selects the tab.
+    // The default action would change the URL's fragment, which selects the tab.
     event.preventDefault();
     main.focus();
   });

@@ -3,7 +3,7 @@
 import { h, setChildren, setText } from "./dom.js";
 import { count } from "./figures.js";
 
-/** Number of rows below the bar, which is the width of a whole bar. */
+/** Number of rows below the bar, which is the maximum of a height meter. */
 const HEIGHT = 16;
 
 export class ReasonPanel {
@@ -43,11 +43,11 @@ function row({ piece, height, loops }, isGiven) {
     h("td", { className: "num" }, String(loops)));
 }
 
-/** Returns a sentence about the choice of the piece. */
+/** Explains why the enemy gives the piece. */
 function explain({ enemy, piece, reasons }) {
   if (enemy === "lovetris") return "LOVETRIS always gives I.";
-  if (enemy === "burgiel") return "Burgiel gives S and Z alternately, whatever the well is.";
-  if (enemy === "brzustowski") return "Brzustowski gives the same piece until a well repeats, then the other of S and Z.";
+  if (enemy === "burgiel") return "Burgiel gives S and Z alternately, regardless of the well.";
+  if (enemy === "brzustowski") return "Brzustowski gives the same piece until a well repeats, then changes from S to Z or back.";
   const given = reasons.find((reason) => reason.piece === piece);
   const highest = Math.max(...reasons.map(({ height }) => height));
   const worst = reasons.filter(({ height }) => height === highest);

@@ -1,6 +1,6 @@
-// An engine in a worker thread, for requests that take long.
+// An engine in a worker thread, for long requests.
 
-/** Error of requests that `stop` has ended. */
+/** Error with which pending requests fail after `stop`. */
 export class Stopped extends Error {}
 
 export class Remote {
@@ -14,7 +14,7 @@ export class Remote {
     return this.waiting.size > 0;
   }
 
-  /** Sends a request and returns a promise of its answer. Calls `onPreliminary` with each preliminary answer. */
+  /** Sends a request and returns a promise for its answer. Calls `onPreliminary` with each preliminary answer. */
   call(request, onPreliminary = () => {}) {
     this.worker ??= this.start();
     this.number += 1;
@@ -40,7 +40,7 @@ export class Remote {
     return worker;
   }
 
-  /** Ends the worker. A request in progress fails with `Stopped`. */
+  /** Terminates the worker. Pending requests fail with `Stopped`. */
   stop() {
     this.fail(new Stopped("stopped"));
   }

@@ -1,4 +1,4 @@
-// The panel that plays the keys of the game and converts replays.
+// The panel that plays replays and converts them between encodings.
 
 import { copy, h, setText, show } from "./dom.js";
 import { count, number } from "./figures.js";
@@ -92,7 +92,7 @@ export class ReplayPanel {
       const steps = Math.floor(due);
       due -= steps;
       this.animation = requestAnimationFrame(frame);
-      // Showing the last state ends the animation.
+      // At the last key, `seek` cancels the frame requested above.
       if (steps > 0) this.tab.seek(Math.min(this.tab.state.at + steps, this.tab.state.keys));
     };
     this.animation = requestAnimationFrame(frame);

@@ -1,5 +1,5 @@
-// The colour theme: light, dark, or the system's theme. The browser runs this script before it draws the page, so that the
-// page does not appear in the wrong colours first.
+// The colour theme: light, dark, or the system's theme. The browser runs this script before it draws the page, so the page
+// never appears in the wrong colours.
 (() => {
   const KEY = "hatebeam-theme";
   const NAMES = { auto: "Auto", light: "Light", dark: "Dark" };
@@ -37,7 +37,7 @@
     apply();
   }
 
-  /** Applies the theme, and repaints plots and wells, whose colours the style sheet does not set. */
+  /** Applies the theme and dispatches an event, because plots and wells on canvases must be drawn again. */
   function apply() {
     show();
     dispatchEvent(new Event("theme"));

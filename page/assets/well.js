@@ -3,13 +3,11 @@
 import { css } from "./dom.js";
 
 const PIECES = "SZOILJT";
-/**
- * Maximum height of a well as a share of the window's height, in a wide and in a narrow window. In a narrow window, the
- * controls are below the well.
- */
+/** Maximum height of a well as a fraction of the window's height. */
 const MAX_HEIGHT = 0.66;
+/** Maximum height in a narrow window, in which the controls are below the well. */
 const MAX_HEIGHT_NARROW = 0.5;
-/** Width in pixels below which a window is narrow. */
+/** Windows with fewer pixels in width are narrow. */
 const NARROW = 768;
 
 /** Parses the rows of a well in hex. The lowest bit of a row is the leftmost column. Returns null if the text is invalid. */
@@ -34,7 +32,7 @@ export function stackHeight(rows) {
 export function surfaceHeight(rows, width) {
   const full = 2 ** width - 1;
   const open = new Array(rows.length).fill(0);
-  // Fill from the top, then spread in all directions until nothing changes.
+  // Fill downwards from the top, then spread in all directions until nothing changes.
   let above = full;
   let lowest = rows.length;
   for (let y = 0; y < rows.length; y += 1) {
@@ -69,7 +67,7 @@ function spread(cells, free) {
   }
 }
 
-/** Converts rows to a list of cells, row by row from the top: 0 is empty, and 8 is filled by an unknown piece. */
+/** Converts rows to a list of cells, row by row from the top. 0 is an empty cell, 8 a cell filled by an unknown piece. */
 export function cellsOf(rows, width) {
   const cells = new Uint8Array(rows.length * width);
   rows.forEach((row, y) => {
@@ -78,7 +76,7 @@ export function cellsOf(rows, width) {
   return cells;
 }
 
-/** Returns the value of cells that a piece fills. */
+/** Returns the cell value for a piece's letter. */
 export function valueOf(piece) {
   return PIECES.indexOf(piece) + 1;
 }
@@ -88,9 +86,9 @@ function colour(value) {
 }
 
 /**
- * Draws cells on a canvas. The first `above` rows are above the bar. `falling` contains the cells [column, row] of the
- * falling piece, and `piece` is their value. `ghost` contains cells where it may come to rest, which are tinted. The size of
- * a cell is a whole number of screen pixels, so that edges are sharp.
+ * Draws cells on a canvas. The first `above` rows are above the bar. `falling` contains the cells of the falling piece, as
+ * [column, row], and `piece` is their value. `ghost` contains the cells of a possible placement, which are drawn
+ * translucent. The size of a cell is a whole number of screen pixels, so that edges are sharp.
  */
 export function draw(canvas, { cells, width, above = 0, falling = [], ghost = [], piece = 8 }) {
   const height = cells.length / width;
@@ -141,7 +139,7 @@ export function draw(canvas, { cells, width, above = 0, falling = [], ghost = []
   }
 }
 
-/** Outlines the falling piece, so that users can distinguish it without seeing its colour. */
+/** Outlines the falling piece, so that users can recognize it without seeing its colour. */
 function outline(pen, cells, size, thick) {
   pen.fillStyle = css("--ink");
   const has = (x, y) => cells.some(([cx, cy]) => cx === x && cy === y);

@@ -1,4 +1,4 @@
-// Answers requests in a worker thread, one after the other.
+// Answers requests in a worker thread, one after another.
 
 import { Engine } from "./engine.js";
 

@@ -1,7 +1,8 @@
-//! The functions that JavaScript calls. Requests and answers are JSON in UTF-8, in the memory of the module.
+//! Functions that JavaScript calls. Requests and answers are JSON in UTF-8, stored in the memory of the module.
 //!
 //! JavaScript writes a request at the address that `reserve` returns and calls `answer`, which returns the length of the
-//! answer. The answer is at the address that `answer_at` returns, until the next call of `reserve`.
+//! answer. The answer is at the address that `answer_at` returns. It stays there until the next call of `answer` or
+//! `network`.
 #![allow(unsafe_code)] // exported functions need attributes that Rust considers unsafe
 
 use crate::Session;
@@ -16,19 +17,19 @@ struct Module {
 
 thread_local! {
     static MODULE: RefCell<Module> = RefCell::default();
-    /// Message of the panic that ended the module.
+    /// Message of the last panic.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Passes a preliminary answer to JavaScript, which copies it.
+    /// Passes a preliminary answer to JavaScript.
     fn preliminary(at: *const u8, len: usize);
 }
 
-// SAFETY, for every exported function of this module: no other function of the program has its name.
+// SAFETY, for every `no_mangle` function below: no other function in the program has the same name.
 
-/// Sets the length of the request and returns its address.
+/// Allocates `len` bytes for a request and returns their address.
 #[unsafe(no_mangle)]
 extern "C" fn reserve(len: usize) -> *mut u8 {
     std::panic::set_hook(Box::new(|info| {
@@ -48,7 +49,7 @@ extern "C" fn answer() -> usize {
         module.answer = match str::from_utf8(&module.request) {
             Ok(request) => {
                 let mut pass = |text: &str| {
-                    // SAFETY: JavaScript only reads these bytes, before it returns.
+                    // SAFETY: JavaScript only reads these bytes, and only during the call.
                     unsafe { preliminary(text.as_ptr(), text.len()) }
                 };
                 let answer = module.session.answer_with(request, &mut pass);
@@ -60,7 +61,7 @@ extern "C" fn answer() -> usize {
     })
 }
 
-/// Makes the network in the request available and returns the length of the answer.
+/// Decodes the request as an evaluator's network, keeps the network, and returns the length of the answer.
 #[unsafe(no_mangle)]
 extern "C" fn network() -> usize {
     MODULE.with_borrow_mut(|module| {
@@ -69,19 +70,19 @@ extern "C" fn network() -> usize {
     })
 }
 
-/// Address of the answer.
+/// Returns the address of the answer.
 #[unsafe(no_mangle)]
 extern "C" fn answer_at() -> *const u8 {
     MODULE.with_borrow(|module| module.answer.as_ptr())
 }
 
-/// Length of the message of the panic that ended the module, or 0.
+/// Returns the length of the last panic's message, or 0 if there was no panic.
 #[unsafe(no_mangle)]
 extern "C" fn panic_len() -> usize {
     PANIC.with_borrow(String::len)
 }
 
-/// Address of this message.
+/// Returns the address of the last panic's message.
 #[unsafe(no_mangle)]
 extern "C" fn panic_at() -> *const u8 {
     PANIC.with_borrow(|text| text.as_ptr())

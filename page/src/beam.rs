@@ -1,4 +1,4 @@
-//! A beam search that continues a game, one or several depths at a time.
+//! A beam search that continues a game. Each request searches a number of depths.
 
 use crate::hatetris::{GEOMETRY, rules};
 use crate::scores::EvaluatorName;
@@ -9,41 +9,39 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Maximum number of wells of all depths together: 224 MB, which a phone's browser still gives to a page.
+/// Maximum number of wells stored for all depths together. They take 224 MB, which browsers on phones still provide.
 const MOST_WELLS: usize = 8_000_000;
-/// Maximum width.
 const MOST_WIDTH: usize = 100_000;
 
 #[derive(Deserialize)]
 pub(crate) struct BeamStart {
-    /// The well to continue from, in hex.
+    /// The well in which the search starts, in hex.
     well: String,
-    /// Number of lines cleared before this well.
+    /// Number of rows cleared before this well.
     lines: u16,
     width: usize,
     #[serde(flatten)]
     evaluator: EvaluatorName,
 }
 
-/// State of a beam.
 #[derive(Serialize)]
 pub(crate) struct Progress {
-    /// Number of pieces placed.
+    /// Number of pieces placed since the start of the beam.
     depth: u32,
-    /// Number of wells kept.
+    /// Number of wells in the last frontier.
     wells: usize,
-    /// Number of children of all depths.
+    /// Number of children generated at all depths.
     children: u64,
-    /// Digest of the frontier.
+    /// Digest of the last frontier.
     digest: String,
-    /// Greatest number of lines of any game of the beam, including those before it.
+    /// Greatest number of rows cleared in a game of the beam, including rows cleared before the beam started.
     lines: u16,
     best: BestWell,
-    /// Why the beam has ended.
+    /// Reason why the beam ended, or `None` if it can continue.
     end: Option<&'static str>,
 }
 
-/// The well with the greatest score.
+/// The well with the greatest score in the last frontier.
 #[derive(Serialize)]
 struct BestWell {
     rows: Vec<u16>,
@@ -56,7 +54,7 @@ pub(crate) struct Beam {
     step: Step,
     width: u64,
     cuts: RecentCuts,
-    /// The frontiers of all depths; empty ones are not kept.
+    /// The frontiers of all depths, none of which is empty.
     frontiers: Vec<Arc<Frontier>>,
     wells: usize,
     children: u64,
@@ -102,7 +100,7 @@ impl Beam {
             let (next, stats) = self
                 .step
                 .advance(frontier, self.cuts.floor(), &cancel, &progress)
-                .expect("nothing cancels this step");
+                .expect("this step is never cancelled");
             self.children += stats.children;
             if next.is_empty() {
                 self.end = Some("every game is over");
@@ -124,14 +122,16 @@ impl Beam {
     }
 
     fn last(&self) -> &Arc<Frontier> {
-        self.frontiers.last().expect("the first frontier is kept")
+        self.frontiers
+            .last()
+            .expect("the beam always contains its first frontier")
     }
 
-    /// The node of the last frontier with the greatest score, and of several the one with the greatest hash.
+    /// Returns the node with the greatest score in the last frontier. Among equal scores, the greatest hash wins.
     fn best(&self) -> Node {
         let rank = |node: &&Node| (node.score, node.well.hash());
         let best = self.last().nodes().max_by_key(rank);
-        *best.expect("a frontier that is kept is not empty")
+        *best.expect("stored frontiers are not empty")
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -153,8 +153,8 @@ impl Beam {
         }
     }
 
-    /// Returns the wells of a game in hex. If the beam has not ended, the game leads to the best well; otherwise, to the last
-    /// well of a game with the most lines.
+    /// Returns the wells of a game in hex, from the first to the last. If the beam can continue, the last well is the best
+    /// well. If the beam has ended, the last well is a well with the most rows cleared.
     pub(crate) fn path(&self) -> Vec<String> {
         let mut target = self.best();
         let mut depth = self.frontiers.len() - 1;
@@ -178,7 +178,7 @@ impl Beam {
             .collect()
     }
 
-    /// Returns the node of a frontier from which `child` was generated.
+    /// Returns the first node in `frontier` that generates `child`.
     fn parent(&self, frontier: &Frontier, child: &Node, children: &mut Children) -> Node {
         let well = unpack(&child.well);
         let mut parents = frontier.nodes().filter(|parent| {
@@ -191,11 +191,11 @@ impl Beam {
         });
         *parents
             .next()
-            .expect("every well of a frontier has a parent in the frontier before")
+            .expect("every well has a parent in the previous frontier")
     }
 }
 
 fn unpack(well: &NodeWell) -> Well {
     well.unpack(GEOMETRY)
-        .expect("a frontier contains wells of its geometry")
+        .expect("frontiers contain only wells of this geometry")
 }

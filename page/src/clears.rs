@@ -1,4 +1,4 @@
-//! Perfect clears.
+//! Requests about perfect clears: placing a piece, solving a known queue, and the chances of first moves.
 
 use crate::session::{Answer, Failure, json};
 use hatebeam_agents::json::{Finders, best_answer, pc_chance, pc_position};
@@ -10,15 +10,14 @@ use hatebeam_tetris::srs::{
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
-/// A field and the rules of movement.
+/// A field and the movement rules.
 #[derive(Deserialize)]
 struct Field {
-    /// Rows of `X` and `_`, the last of which is the floor row.
+    /// Rows from the top to the floor. `X` is a filled cell, `_` an empty one.
     rows: Vec<String>,
     /// Number of rows to clear.
     lines: usize,
     kicks: String,
-    /// Drop mode.
     drop: String,
 }
 
@@ -36,13 +35,13 @@ impl Field {
     }
 }
 
-/// A placement in a field.
+/// A request to place a piece.
 #[derive(Deserialize)]
 pub(crate) struct Put {
     #[serde(flatten)]
     field: Field,
     piece: String,
-    /// Numbers of the cells: column + 10 · row, counted from the floor.
+    /// Cells of the placement, as column + 10 · row with row 0 at the floor.
     cells: Vec<usize>,
 }
 
@@ -79,7 +78,7 @@ impl Put {
     }
 }
 
-/// Returns the numbers of the cells of a placement in ascending order.
+/// Returns the cells of a placement in ascending order, in the format of [`Put::cells`].
 fn numbers(placement: SrsPlacement) -> Vec<usize> {
     let number = |(x, y)| usize::from(y) * WIDTH + usize::from(x);
     let mut numbers = placement.cells().map(number).to_vec();
@@ -87,19 +86,19 @@ fn numbers(placement: SrsPlacement) -> Vec<usize> {
     numbers
 }
 
-/// A field and a known queue.
+/// A request for a perfect clear with a known queue.
 #[derive(Deserialize)]
 pub(crate) struct Solve {
     #[serde(flatten)]
     field: Field,
     queue: String,
     hold: bool,
-    /// Whether the first piece is in the hold slot.
+    /// Whether the first piece of the queue is in the hold slot.
     held: bool,
 }
 
 impl Solve {
-    /// Returns a solution as `hatebeam pc solve --json` prints it, or `null`.
+    /// Returns a solution in the format of `hatebeam pc solve --json`, or `null` if there is no solution.
     pub(crate) fn answer(&self) -> Answer {
         let (kicks, drop) = (self.field.kicks()?, self.field.mode()?);
         let game = PcGame {
@@ -127,11 +126,11 @@ pub(crate) struct BestStart {
     drop: String,
 }
 
-/// The finders of the rules of movement that have been used.
+/// Data that later requests reuse.
 #[derive(Default)]
 pub(crate) struct Clears {
     finders: Finders,
-    /// The finder of the best moves that was used last.
+    /// The names in the last request for a best move, and the finder for them.
     best: Option<(BestStart, PcFinder)>,
 }
 
@@ -151,7 +150,10 @@ impl Clears {
             let finder = PcFinder::new(&kicks, start.drop.parse()?);
             self.best = Some((start.clone(), finder));
         }
-        let (_, finder) = self.best.as_ref().expect("the finder has been made");
+        let (_, finder) = self
+            .best
+            .as_ref()
+            .expect("the finder is created above if it is missing");
         let best = best_move(&pc_position(line)?, finder, 1, |better| {
             if let Ok(text) = best_answer(Some(better)) {
                 preliminary(&text);

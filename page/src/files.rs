@@ -9,13 +9,13 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// Name of the network that the page loads. It has learned from public games, so narrow beams clear many lines with it.
+/// Name of the network that the page loads. It was trained on public games, so narrow beams clear many rows with it.
 const NETWORK: &str = "taught";
 
 /// A file of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// Name, which is also its path relative to the page's address.
+    /// Name of the file, which is also its path relative to the page's URL.
     pub name: &'static str,
     /// Media type.
     pub media_type: &'static str,
@@ -69,12 +69,12 @@ pub static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     ]
 });
 
-/// Returns the file with this name.
+/// Returns the file with this name, or `None` if there is no such file.
 pub fn find_file(name: &str) -> Option<File> {
     FILES.iter().copied().find(|file| file.name == name)
 }
 
-/// Writes all files into a folder, which is created if it does not exist. Files of an earlier version are replaced.
+/// Writes all files to a folder. Creates the folder if it does not exist, and replaces files with the same names.
 pub fn write_files(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut files = FILES.iter();

@@ -1,4 +1,4 @@
-//! A game of HATETRIS that is played or watched.
+//! A game of HATETRIS: the user's keys, or a replay.
 
 use crate::session::{Answer, Failure, json};
 use hatebeam_game::{
@@ -25,7 +25,7 @@ impl StartGame {
     }
 }
 
-/// Letters of the keys to press: `L`, `R`, `D`, `U`, and `H` for `D` until the piece locks.
+/// A request to press keys. Their letters are `L`, `R`, `D`, `U`, and `H`, which presses `D` until the piece locks.
 #[derive(Deserialize)]
 pub(crate) struct Press {
     keys: String,
@@ -33,7 +33,7 @@ pub(crate) struct Press {
 
 #[derive(Deserialize)]
 pub(crate) struct Seek {
-    /// Number of keys from the beginning.
+    /// Position to move to, as a number of keys from the beginning.
     pub(crate) to: usize,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Place {
 #[derive(Deserialize)]
 pub(crate) struct LoadReplay {
     text: String,
-    /// Name of the enemy, or `None` to guess it.
+    /// Name of the enemy, or `None` to find the enemy that fits the replay.
     enemy: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Append {
 
 #[derive(Deserialize)]
 pub(crate) struct Follow {
-    /// The wells in hex, the first of which is the current one.
+    /// The wells in hex, beginning with the current well.
     wells: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Follow {
 #[derive(Serialize)]
 pub(crate) struct State {
     enemy: &'static str,
-    /// All rows from the top, with column 0 in the lowest bit.
+    /// All rows from top to bottom. The lowest bit of a row is column 0.
     rows: Vec<u16>,
     /// The well in hex.
     well: String,
@@ -75,33 +75,34 @@ pub(crate) struct State {
     /// Cells where the piece comes to rest if only `D` is pressed.
     ghost: Vec<(i32, i32)>,
     score: u32,
-    /// Number of the piece, counted from 1.
+    /// Number of the current piece; the first piece has number 1.
     number: usize,
     over: bool,
-    /// Number of keys pressed, and of all keys of the game.
+    /// Number of keys pressed so far.
     at: usize,
+    /// Number of keys in the replay.
     keys: usize,
-    /// Number of keys before this piece.
+    /// Number of keys pressed before the current piece.
     piece_at: usize,
-    /// One reason for each piece, in the enemy's order of preference.
+    /// One entry per piece, in the order in which HATETRIS breaks ties. Empty if the game is over.
     reasons: Vec<Reason>,
 }
 
-/// What the enemy knows about a piece.
+/// The properties of a piece on which HATETRIS bases its choice.
 #[derive(Serialize)]
 struct Reason {
     piece: char,
     /// Height of the lowest stack that the player can leave with this piece.
     height: usize,
-    /// Number of times that its most frequent well has been in the game.
+    /// Number of earlier occurrences of the most frequent well that the player can leave with this piece.
     loops: u32,
 }
 
-/// A loaded replay.
+/// Result of loading a replay.
 #[derive(Serialize)]
 pub(crate) struct Loaded {
     encoding: &'static str,
-    /// What is wrong with the replay.
+    /// Fault of the replay, or `None` if it is valid.
     fault: Option<String>,
     state: State,
 }
@@ -117,18 +118,18 @@ struct Saved {
 /// Result of [`Play::follow`].
 #[derive(Serialize)]
 struct Followed {
-    /// Number of pieces placed.
+    /// Number of pieces for which keys were appended.
     pieces: usize,
-    /// Why the other wells could not be reached.
+    /// Reason why the remaining wells cannot be reached, or `None` if all were reached.
     fault: Option<String>,
     state: State,
 }
 
-/// Number of pieces from one checkpoint to the next. The longest known game has 9,309 pieces; to play it again takes about
+/// Number of pieces between two checkpoints. The longest known game has 9,309 pieces; playing all of them takes about
 /// 100 ms.
 const CHECKPOINT: usize = 512;
 
-/// A game and all of its keys, of which only the first have been pressed.
+/// A game and the keys of its replay, of which the first `at` have been pressed.
 pub(crate) struct Play {
     emulator: Emulator,
     enemy: Enemy,
@@ -137,7 +138,7 @@ pub(crate) struct Play {
     at: usize,
     /// The pieces up to and including the current one.
     turns: Vec<Turn>,
-    /// States of the game and their numbers of keys, in ascending order, so that moving back takes little time.
+    /// Numbers of keys, in ascending order, and the game after that many keys. Moving back starts at a checkpoint.
     checkpoints: Vec<(usize, Game)>,
 }
 
@@ -179,7 +180,7 @@ impl Play {
         &self.game
     }
 
-    /// Presses a key that is or becomes the next key of the game.
+    /// Presses a key, which must be the next key of the replay.
     fn step(&mut self, key: Key) -> Pressed {
         let pressed = self.game.press(key);
         if pressed == Pressed::Over {
@@ -195,12 +196,12 @@ impl Play {
         pressed
     }
 
-    /// Number of keys of the last checkpoint.
+    /// Returns the number of keys pressed before the last checkpoint.
     fn last_checkpoint(&self) -> usize {
         self.checkpoints.last().map_or(0, |checkpoint| checkpoint.0)
     }
 
-    /// Presses a key that a player presses. A key without effect does not become part of the replay.
+    /// Presses the user's key, which replaces the rest of the replay. A blocked key does not change the replay.
     fn enter(&mut self, key: Key) -> Pressed {
         let game = &self.game;
         let next = game.position().moved(key);
@@ -220,13 +221,14 @@ impl Play {
             if letter == 'H' {
                 while self.enter(Key::Down) == Pressed::Moved {}
             } else {
-                self.enter(Key::from_letter(letter).ok_or("a key is one of L, R, D, U and H")?);
+                let key = Key::from_letter(letter);
+                self.enter(key.ok_or("unknown key: the keys are L, R, D, U and H")?);
             }
         }
         json(&self.state())
     }
 
-    /// Removes the keys after the first `len`, and the checkpoints after them.
+    /// Removes all keys after the first `len`, and the checkpoints after these keys.
     fn truncate(&mut self, len: usize) {
         self.keys.truncate(len);
         self.checkpoints.retain(|checkpoint| checkpoint.0 <= len);
@@ -238,7 +240,7 @@ impl Play {
             let mut checkpoints = self.checkpoints.iter().rev();
             let (at, game) = checkpoints
                 .find(|checkpoint| checkpoint.0 <= to)
-                .expect("the first checkpoint is the start");
+                .expect("the first checkpoint has no keys");
             self.game.clone_from(game);
             self.turns.retain(|turn| turn.first_key <= *at);
             self.at = *at;
@@ -260,7 +262,7 @@ impl Play {
         json(&self.state())
     }
 
-    /// Returns the game and the keys to the beginning of the current piece.
+    /// Moves back to the beginning of the current piece.
     fn rewind_piece(&mut self) {
         self.move_to(self.piece_at());
     }
@@ -367,7 +369,6 @@ impl Play {
         }
     }
 
-    /// Returns the reasons for the current piece.
     fn reasons(&self) -> Vec<Reason> {
         if self.game.is_over() {
             return Vec::new();

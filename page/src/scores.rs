@@ -1,4 +1,4 @@
-//! The opinion of an evaluator about every placement of a piece.
+//! An evaluator's scores of all placements of a piece.
 
 use crate::hatetris::{GEOMETRY, rules};
 use crate::session::Failure;
@@ -7,7 +7,7 @@ use hatebeam_game::{Emulator, Game, Placement, Well};
 use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence, Weights};
 use serde::{Deserialize, Serialize};
 
-/// Name of an evaluator and of a quiescence.
+/// Names of an evaluator and of its quiescence, which is off if it has no name.
 #[derive(Deserialize)]
 pub(crate) struct EvaluatorName {
     evaluator: String,
@@ -42,34 +42,35 @@ impl EvaluatorName {
     }
 }
 
-/// Cells of a piece as column and row from the top.
+/// Cells of a piece as column and row, with row 0 at the top.
 type PieceCells = [(i32, i32); 4];
 
-/// A placement before it is scored.
+/// A placement without its score.
 struct Found {
     well: Well,
     lines: u8,
     cells: PieceCells,
 }
 
-/// A placement of the current piece.
+/// A placement of the current piece and its score.
 #[derive(Serialize)]
 pub(crate) struct Scored {
     cells: PieceCells,
-    /// The well after the placement in hex, or `None` if the placement ends the game.
+    /// The well after the placement, in hex, or `None` if the placement ends the game.
     well: Option<String>,
     lines: u8,
     score: Option<i32>,
 }
 
-/// The evaluator that was used last. Its buffers and memories are useful for the next piece.
+/// The evaluator of the last request, kept because its buffers and caches make the next request faster.
 #[derive(Default)]
 pub(crate) struct Scores {
     made: Option<(EvaluatorSpec, Evaluator)>,
 }
 
 impl Scores {
-    /// Returns the placements that leave different wells, best first, and at most one that ends the game, last.
+    /// Returns one placement for each well that the piece can leave, best first. The last element is a placement that ends
+    /// the game, if there is one.
     pub(crate) fn of(&mut self, game: &Game, spec: EvaluatorSpec) -> Result<Vec<Scored>, Failure> {
         if game.is_over() {
             return Ok(Vec::new());
@@ -121,7 +122,10 @@ impl Scores {
             let emulator = Emulator::new(GEOMETRY, rules());
             self.made = Some((spec, Evaluator::new(&emulator, &spec)?));
         }
-        let made = self.made.as_mut().expect("the evaluator has been made");
+        let made = self
+            .made
+            .as_mut()
+            .expect("the evaluator is created above if it is missing");
         Ok(&mut made.1)
     }
 }

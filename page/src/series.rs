@@ -1,4 +1,4 @@
-//! Many games of the same agents, with means and confidence intervals.
+//! Series of games with the same agents, summarized by means and confidence intervals.
 
 use crate::session::{Answer, Failure, json};
 use crate::watch::{WatchStart, cartridge_pieces, drop_agent, drop_run, nes_search};
@@ -17,11 +17,11 @@ pub(crate) struct ManyStart {
     most_pieces: u64,
 }
 
-/// Means of the games so far.
+/// Statistics of the games so far.
 #[derive(Serialize)]
 struct Summary {
     players: Vec<SeriesSummary>,
-    /// Comparison of the other players with the first one, game by game.
+    /// Comparisons of the other players with the first player, game by game.
     compared: Vec<PairSummary>,
 }
 
@@ -42,7 +42,7 @@ enum NesSets {
     Cartridge { seed: u32 },
 }
 
-/// Games of one or several agents on the same pieces.
+/// A series of games. In each game, all agents get the same pieces.
 pub(crate) struct Many {
     games: Games,
     contest: Contest,
@@ -90,7 +90,7 @@ impl Many {
         })
     }
 
-    /// Plays the next games and returns the means of all games so far.
+    /// Plays `games` further games and returns the statistics of all games so far.
     pub(crate) fn play(&mut self, games: u32) -> Answer {
         for _ in 0..games {
             let number = self.contest.series.first().map_or(0, |one| one.games.len());
@@ -107,7 +107,7 @@ impl Many {
 }
 
 impl Games {
-    /// Plays the game with this number, which is one more than that of the game before.
+    /// Plays a game with each agent. `number` counts the games from 0.
     fn play(&mut self, number: u32) -> Vec<GameRecord> {
         match self {
             Games::Drop { run, agents } => agents

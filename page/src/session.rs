@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// A request. The field `call` has its name.
+/// A request. The JSON field `call` contains the name of the variant in kebab case.
 #[derive(Deserialize)]
 #[serde(tag = "call", rename_all = "kebab-case")]
 enum Request {
@@ -19,49 +19,49 @@ enum Request {
     Start(StartGame),
     /// Presses keys.
     Press(Press),
-    /// Moves within the keys of the game.
+    /// Moves to a position in the replay.
     Seek(Seek),
-    /// Returns to the beginning of the piece, or of the piece before.
+    /// Moves back to the beginning of the piece, or of the previous piece if no key has been pressed for this piece.
     Undo,
-    /// Locks the piece such that a well results.
+    /// Places the piece so that a given well results.
     Place(Place),
     /// Loads a replay.
     Load(LoadReplay),
-    /// Appends keys that nothing has pressed yet.
+    /// Replaces the rest of the replay by other keys, without pressing them.
     Append(Append),
-    /// Appends the keys that lead from well to well.
+    /// Replaces the rest of the replay by the keys that lead from well to well, without pressing them.
     Follow(Follow),
     /// Returns the replay in every encoding.
     Save,
     /// Scores every placement of the current piece.
     Scores(EvaluatorName),
-    /// Starts a beam.
+    /// Starts a beam search.
     BeamStart(BeamStart),
-    /// Searches further depths.
+    /// Continues the beam search for a number of depths.
     BeamRun { depths: u32 },
-    /// Returns the wells of the best game.
+    /// Returns the wells of the best game of the beam search.
     BeamPath,
     /// Places a piece in a field of guideline Tetris.
     PcPut(clears::Put),
-    /// Finds a perfect clear of a known queue.
+    /// Finds a perfect clear with a known queue.
     PcSolve(clears::Solve),
-    /// Computes the chances of the first moves. The fields are those of `hatebeam pc chance --json`.
+    /// Computes the chances of the first moves. [`pc_chance`](hatebeam_agents::json::pc_chance) describes the other fields.
     PcChance,
-    /// Finds the best first move of the same position. Each better move that it finds is a preliminary answer.
+    /// Finds the best first move in a position with the fields of `PcChance`. Each better move is a preliminary answer.
     PcBest(BestStart),
     /// Lists the agents and their weights.
     Agents,
     /// Starts a match of agents.
     Watch(WatchStart),
-    /// Plays moves of the match.
+    /// Plays up to `moves` moves for each player of the match.
     WatchMove { moves: u32 },
-    /// Prepares many games of agents.
+    /// Starts a series of games.
     Many(ManyStart),
-    /// Plays the next of these games.
+    /// Plays the next games of the series.
     ManyPlay { games: u32 },
 }
 
-/// Reason why a request fails.
+/// Reason why a request failed.
 pub(crate) struct Failure(String);
 
 impl<E: Display> From<E> for Failure {
@@ -107,8 +107,8 @@ impl Session {
         self.answer_with(request, &mut |_| ())
     }
 
-    /// Like [`Session::answer`], and calls `preliminary` with preliminary answers of a request that takes long. They are the
-    /// JSON of the values, without the object around them.
+    /// Answers a request like [`Session::answer`]. A long request also calls `preliminary` with preliminary answers. Each is
+    /// the JSON of a value, without the enclosing object.
     pub fn answer_with(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
         match self.dispatch(request, preliminary) {
             Ok(value) => format!("{{\"value\":{value}}}"),
@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Makes the network with these bytes available as the evaluator `network`.
+    /// Decodes a network and makes it available as the evaluator `network`. Returns an answer like [`Session::answer`].
     pub fn add_network(&mut self, bytes: &[u8]) -> String {
         match Network::decode(bytes) {
             Ok(network) => {
@@ -177,7 +177,7 @@ impl Session {
             }
             Request::Many(start) => self.many.insert(Many::new(&start)?).play(0),
             Request::ManyPlay { games } => {
-                let many = self.many.as_mut().ok_or("no games have been prepared")?;
+                let many = self.many.as_mut().ok_or("no series has been started")?;
                 many.play(games)
             }
         }

@@ -1,4 +1,4 @@
-//! Matches of agents on the same pieces: dropped pieces and Nintendo Tetris.
+//! Matches in which agents play dropped pieces or Nintendo Tetris with the same pieces.
 
 use crate::session::Failure;
 use hatebeam_agents::drop::{AGENTS, Agent, DropPlay, DropRun, find_agent};
@@ -8,9 +8,9 @@ use hatebeam_tetris::nes::{ArticleSets, Cartridge, FEATURE_NAMES, WEIGHTS_BFS, s
 use hatebeam_tetris::{Piece, Rng};
 use serde::{Deserialize, Serialize};
 
-/// Number of pieces of a game of Nintendo Tetris from the cartridge's generator.
+/// Number of pieces that the cartridge's generator provides for a game of Nintendo Tetris.
 const CARTRIDGE_PIECES: usize = 2000;
-/// Number of columns of all boards.
+/// Number of columns of each board.
 const WIDTH: usize = 10;
 
 /// An agent that a page offers.
@@ -23,7 +23,6 @@ pub(crate) struct AgentInfo {
     weights: Vec<(&'static str, f64)>,
 }
 
-/// Returns all agents.
 pub(crate) fn agents() -> Vec<AgentInfo> {
     let named = |names: &[&'static str], values: &[f64]| {
         names.iter().copied().zip(values.iter().copied()).collect()
@@ -48,9 +47,9 @@ pub(crate) struct WatchStart {
     /// `drop` or `nes`.
     pub(crate) game: String,
     pub(crate) seed: u32,
-    /// `uniform` or `bag`; `article` or `cartridge`.
+    /// `uniform` or `bag` for dropped pieces; `article` or `cartridge` for Nintendo Tetris.
     pub(crate) generator: String,
-    /// `standard` or `small`, only for dropped pieces.
+    /// Set of dropped pieces: `standard` (the default) or `small`.
     #[serde(default)]
     pieces: Option<String>,
     pub(crate) players: Vec<PlayerStart>,
@@ -59,7 +58,7 @@ pub(crate) struct WatchStart {
 #[derive(Deserialize)]
 pub(crate) struct PlayerStart {
     pub(crate) agent: String,
-    /// Weights in place of the published ones.
+    /// Weights of the agent. If empty, the published weights.
     #[serde(default)]
     weights: Vec<f64>,
 }
@@ -67,33 +66,33 @@ pub(crate) struct PlayerStart {
 /// A board of a match.
 #[derive(Serialize)]
 pub(crate) struct BoardState {
-    /// Rows of 20 from the top, with column 0 in the lowest bit.
+    /// The 20 rows from top to bottom. The lowest bit of a row is column 0.
     rows: Vec<u16>,
-    /// Name of the piece to place, and of the piece after it.
+    /// Name of the current piece.
     piece: String,
+    /// Name of the next piece.
     next: String,
-    /// Cells of the last piece as column and row from the top, before full rows were removed.
+    /// Cells of the last placed piece as column and row from the top, before full rows were removed.
     last: Vec<(i32, i32)>,
-    /// Name of the last piece.
+    /// Name of the last placed piece.
     last_piece: String,
     lines: u64,
-    /// Score, which is the number of lines for dropped pieces.
+    /// Points in Nintendo Tetris; rows cleared in games of dropped pieces.
     score: u64,
     pieces: u64,
-    /// Level of Nintendo Tetris.
+    /// Level in Nintendo Tetris; `None` in games of dropped pieces.
     level: Option<u32>,
     over: bool,
-    /// Whether the game ended because it was complete.
+    /// Whether the game of Nintendo Tetris ended because enough rows were cleared.
     complete: bool,
 }
 
-/// A match.
 pub(crate) struct Watch {
     players: Vec<Box<dyn Player>>,
 }
 
 trait Player {
-    /// Plays a move if the game is not over.
+    /// Plays a move, unless the game is over.
     fn play(&mut self);
     fn board(&self) -> BoardState;
 }
@@ -120,7 +119,7 @@ impl Watch {
         Ok(Watch { players: players? })
     }
 
-    /// Plays moves of all players that are not over.
+    /// Plays up to `moves` moves for each player.
     pub(crate) fn play(&mut self, moves: u32) {
         for player in &mut self.players {
             for _ in 0..moves {
@@ -152,7 +151,7 @@ pub(crate) fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
     })
 }
 
-/// Returns the pieces of the first game of a seed.
+/// Returns the pieces of the seed's first game.
 fn nes_pieces(start: &WatchStart) -> Result<Vec<Piece>, Failure> {
     match start.generator.as_str() {
         "article" => Ok(ArticleSets::new(start.seed).game()),
@@ -161,13 +160,13 @@ fn nes_pieces(start: &WatchStart) -> Result<Vec<Piece>, Failure> {
     }
 }
 
-/// Returns the pieces of the cartridge's generator for a seed.
+/// Returns the pieces that the cartridge's generator provides for a seed.
 pub(crate) fn cartridge_pieces(seed: u32) -> Vec<Piece> {
     let mut rng = Rng::stream(seed.into(), 0);
     Cartridge::from_seed(seed.into()).game(CARTRIDGE_PIECES, None, &mut rng)
 }
 
-/// Returns a list of weights, or the published ones if the list is empty.
+/// Returns `given`, or the published weights if `given` is empty.
 fn weights<'a>(given: &'a [f64], published: &'a [f64]) -> Result<&'a [f64], Failure> {
     match given.len() {
         0 => Ok(published),
@@ -186,7 +185,7 @@ pub(crate) fn nes_search(player: &PlayerStart) -> Result<Box<dyn Search>, Failur
     let weights = weights(&player.weights, &WEIGHTS_BFS)?;
     let weights = weights
         .try_into()
-        .expect("the number of weights was checked");
+        .expect("the function `weights` checks the number of weights");
     Ok((search.make)(
         GameRules::ARTICLE.rows,
         Widths::ARTICLE,

@@ -1,4 +1,5 @@
-// Answers the requests on standard input, one per line, with the page's WebAssembly. The argument is the page's folder.
+// Answers the requests on standard input, one per line, with the page's WebAssembly. The argument is the folder with the
+// page's files.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ const { exports } = engine;
 for (const line of readFileSync(0, "utf8").split("\n")) {
   const bytes = new TextEncoder().encode(line);
   new Uint8Array(exports.memory.buffer, exports.reserve(bytes.length), bytes.length).set(bytes);
-  // The text of the answer, before it is parsed.
+  // The test compares the text of the answer, so do not parse it.
   const length = exports.answer();
   console.log(engine.text(exports.answer_at(), length));
 }

@@ -1,5 +1,5 @@
-//! Clicks through the pages in Chromium. The script `tests/games.mjs` serves the files and controls the browser; this file
-//! answers its requests with the native code, so that it can compare the figures.
+//! Test of the pages in Chromium. The script `tests/games.mjs` serves the files and controls the browser. It sends requests to
+//! this test, which answers them with the native code, and compares the answers with the pages.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

@@ -1,5 +1,5 @@
-// Tests every tab and control of the pages. Usage: `games.mjs CHROMIUM FOLDER OF THE PAGES [FOLDER FOR SCREENSHOTS]`. The
-// test that starts this script answers requests natively (see session.mjs).
+// Tests every tab and control of the pages. Usage: `games.mjs CHROMIUM PAGES_FOLDER [SCREENSHOTS_FOLDER]`. The Rust test that
+// starts this script answers its requests with the native code (see session.mjs).
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { extname, join } from "node:path";
 import { Session } from "../../dashboard/tests/browser/session.mjs";
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
-/** The policy of the dashboard, so that the pages also work there. */
+/** The dashboard's content security policy, with which the pages must also work. */
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
 
 const folder = process.argv[3];
@@ -28,7 +28,7 @@ const session = await Session.open(url);
 const { page, picture } = session;
 const EMPTY = "0".repeat(48);
 
-/** Answers a request with the native code. */
+/** Returns the native code's answer to a request. */
 async function native(request) {
   const { value, error } = JSON.parse(await session.send(JSON.stringify(request)));
   assert.equal(error, undefined);
@@ -37,14 +37,14 @@ async function native(request) {
 
 const text = (selector) => page.evaluate(`document.querySelector(${JSON.stringify(selector)}).textContent`);
 const texts = (selector) => page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].filter((e) => e.checkVisibility()).map((e) => e.textContent)`);
-/** Waits until the page shows the number of a piece and what follows it. */
+/** Waits until the text of “Piece” begins with `start`. */
 const piece = (start) => page.until(`document.querySelector('.score > div:last-child dd').textContent.startsWith('${start}')`);
 const score = (lines) => page.until(`document.querySelector('.score > div:first-child dd').textContent === '${lines}'`);
-/** Waits until the status of the perfect clears contains a text. */
+/** Waits until the status text of the perfect clears contains `words`. */
 const status = (words) => page.until(`document.querySelector('.clears [role=status]').textContent.includes('${words}')`);
 const number = (value) => value.toLocaleString("en-US");
 
-/** Checks that the scores in the list are those of the native code for the same game. */
+/** Checks that the list shows the same scores as the native code computes for the game. */
 async function compareScores(evaluator) {
   const expected = await native({ call: "scores", evaluator });
   const shown = await texts(".game .move .value");
@@ -71,7 +71,7 @@ const steps = {
     await piece("1,");
   },
 
-  async "buttons and touch play"() {
+  async "buttons and touch control the game"() {
     for (const label of ["Left", "Turn", "Right", "Down", "Drop"]) await page.click("button", label);
     await piece("2,");
     await page.click("button", "Undo");
@@ -103,7 +103,6 @@ const steps = {
       await page.until(`document.querySelectorAll('.game .move').length === 17`);
       await compareScores(evaluator);
     }
-    // A click plays the placement.
     const [best] = await native({ call: "scores", evaluator: "patterns" });
     const state = await native({ call: "place", well: best.well });
     await page.click(".game .move");
@@ -112,7 +111,7 @@ const steps = {
     await piece(`2, ${state.piece}`);
   },
 
-  async "every enemy plays"() {
+  async "every enemy explains its pieces"() {
     for (const [enemy, sentence] of [["mild", "you cannot leave a stack lower"], ["lovetris", "always gives I"], ["burgiel", "alternately"], ["brzustowski", "until a well repeats"], ["hatetris", "you cannot leave a stack lower"]]) {
       await page.choose("#enemy", enemy);
       await page.shows(sentence);
@@ -136,7 +135,6 @@ const steps = {
     for (const encoding of ["base2048", "base65536", "hex", "raw"]) {
       await page.choose("#encoding", encoding);
       await page.click("button", "Copy the replay");
-      // The padding of hex is one key that the game ignores.
       await page.until(`document.querySelector('#replay').value === ${JSON.stringify(saved[encoding])}`, encoding);
     }
     await page.click("button", "Previous piece");
@@ -152,7 +150,7 @@ const steps = {
     await page.click("button", "Pause");
     await page.choose("[aria-label=Position]", "700");
     await page.shows("Key 700 of");
-    // The player takes over in the middle of the replay.
+    // A key in the middle of the replay replaces the rest.
     await page.click("button", "Drop");
     await page.until("(() => { const p = document.querySelector('[aria-label=Position]'); return p.value === p.max; })()");
     await page.fill("#replay", "not a replay ?");
@@ -160,7 +158,7 @@ const steps = {
     await page.shows("not valid in a replay");
   },
 
-  async "beam continues the game and hands it over"() {
+  async "best game of a beam search is played"() {
     await page.click("button", "New game");
     await page.choose("#beam-width", "100");
     await page.choose("#beam-evaluator", "patterns");
@@ -173,13 +171,13 @@ const steps = {
     await picture("beam");
     await native({ call: "start", enemy: "hatetris" });
     const followed = await native({ call: "follow", wells: await native({ call: "beam-path" }) });
-    await page.click("button", "Take its game");
+    await page.click("button", "Play the best game");
     await page.shows("to play.");
     await page.click("button", "Last key");
     await page.until(`document.querySelector('[aria-label=Position]').max === '${followed.state.keys}'`);
     const end = await native({ call: "seek", to: followed.state.keys });
     await score(end.score);
-    // A wide beam can be stopped, and its best well so far can be taken.
+    // A wide beam can be stopped, and the game to its best well can be played.
     await page.click("button", "New game");
     await page.choose("#beam-width", "5000");
     await page.choose("#beam-evaluator", "network");
@@ -188,7 +186,7 @@ const steps = {
     await page.until("Number(document.querySelector('.beam .facts dd').textContent) > 5");
     await page.click("button", "Stop");
     await page.shows("Stopped.");
-    await page.click("button", "Take its game");
+    await page.click("button", "Play the best game");
     await page.shows("to play.");
   },
 
@@ -255,11 +253,11 @@ const steps = {
     await page.shows("queue has 2 pieces");
   },
 
-  async "computation is stopped, and changes start another"() {
+  async "computation stops on request and restarts after a change"() {
     await page.click("button", "Empty field");
     await page.fill("#queue", "IJLOSTZ");
     await page.click("button", "Compute chances");
-    // The first answer comes before all chances.
+    // The first preliminary answer arrives before the chances of all moves.
     await status("The best move so far is");
     await page.click("button", "Stop");
     await status("Stopped.");
@@ -282,7 +280,7 @@ const steps = {
     await page.choose("#moves", "6");
     await page.click("button", "Play");
     await page.shows("The match is over");
-    // The first of the published games.
+    // The result of the first published game.
     await page.shows("bfs: 855,780 points, 212 lines");
     await page.choose("#agent-1", "branching");
     await page.click("button", "Start again");
@@ -295,7 +293,7 @@ const steps = {
     await page.until("[...document.querySelectorAll('.board .facts')].every((e) => e.textContent.includes('Pieces0'))");
   },
 
-  async "match with dropped pieces and own weights"() {
+  async "match with dropped pieces and changed weights"() {
     await page.choose("#game", "drop");
     await page.choose("#seed", "3");
     await page.until("document.querySelector('#agent-0').value === 'bcts'");
@@ -378,7 +376,7 @@ const steps = {
   },
 };
 
-/** Fills the field of the example by clicks and strokes. */
+/** Fills the example field with clicks and drags. */
 async function paintField() {
   const widths = [5, 6, 7, 6];
   const box = (cell) => page.evaluate(`(() => { const b = document.querySelectorAll('.grid .cell')[${cell}].getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()`);

@@ -1,4 +1,4 @@
-//! The committed WebAssembly: it belongs to the sources, and its answers equal those of the native code.
+//! Tests of the committed files: the WebAssembly matches its sources and answers like the native code.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Maximum size of all files of the page.
+/// Maximum total size of the page's files in bytes.
 const MOST_BYTES: usize = 3_000_000;
 
 fn folder() -> PathBuf {
@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn wasm_belongs_to_the_sources() {
+fn committed_wasm_matches_its_sources() {
     let script = folder().join("../scripts/build-page");
     let output = Command::new(script).arg("--digest").output().unwrap();
     assert!(output.status.success());
@@ -36,7 +36,7 @@ fn files_are_small_and_load_nothing_from_other_hosts() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(
             name == "page.wasm.sha256" || find_file(&name).is_some(),
-            "{name} is not in the list of files"
+            "{name} is missing in FILES"
         );
     }
     for file in FILES.iter() {
@@ -65,7 +65,7 @@ fn files_are_small_and_load_nothing_from_other_hosts() {
     }
 }
 
-/// Requests of every kind, some of which fail.
+/// Returns requests of every kind. Requests with `"fails": true` must fail.
 fn requests() -> Vec<String> {
     let mut requests: Vec<String> = include_str!("requests.jsonl")
         .lines()
@@ -92,7 +92,7 @@ fn wasm_answers_like_native_code() {
         version.is_ok_and(|output| output.status.success())
     });
     let Some(node) = node else {
-        eprintln!("skipped the WebAssembly: it needs node (apt-get install nodejs)");
+        eprintln!("skipped: node is not installed (apt-get install nodejs)");
         return;
     };
     let network = find_file("network.bin").unwrap();
