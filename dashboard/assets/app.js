@@ -1,4 +1,4 @@
-// Selects the page that the fragment of the URL names, and shows the sign-in page.
+// Shows the page named by the URL's fragment, or the sign-in page.
 
 import { h, show, toast } from "./dom.js";
 import { gamePage } from "./game.js";
@@ -92,7 +92,7 @@ async function start() {
   try {
     session = await call("session");
   } catch {
-    // The coordinator is unreachable. The page reports this and reconnects.
+    // The coordinator is unreachable. The page that `route` shows reports this and reconnects.
   }
   if (session && !session.signed_in) {
     signInPage(session);
@@ -116,7 +116,7 @@ whenSignedOut(() => {
   if (isSignedIn) signInPage(null);
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
-  // The default action would change the fragment of the URL, which selects the page.
+  // The default action would change the URL's fragment, which selects the page.
   event.preventDefault();
   main.focus();
 });

@@ -4,12 +4,12 @@ import { css, h, setText } from "./dom.js";
 
 const HEIGHT = 190;
 const SYNC = "depth";
-/** Name of the scale for lines that use the axis on the right. */
+/** Name of the scale whose axis is on the right. */
 export const RIGHT = "right";
 
 /**
- * A plot. Each element of `lines` is { label, ink, dash, scale }; `ink` names a colour of the style sheet. `set` replaces the
- * depths and the values of each line. When the user clicks on a depth, `onPick` is called with it.
+ * A plot. Each element of `lines` is { label, ink, dash, scale }, in which `ink` names a colour in the style sheet. `set`
+ * replaces the depths and the values of each line. A click calls `onPick` with the depth at the pointer.
  */
 export class Chart {
   constructor({ title, lines, format, onPick }) {

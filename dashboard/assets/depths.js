@@ -1,20 +1,20 @@
-// The depth records of a run, stored as one list per field, because plots need lists.
+// The depth records of a run, stored as one list per field, because plots require lists.
 
 import { rowsOf, stackHeight, surfaceHeight } from "./well.js";
 
-/** Fields of a record. Each field has a list with the same name. */
+/** Names of the fields of a record, each of which has a list with the same name. */
 const FIELDS = ["depth", "count", "best_eval", "median_eval", "worst_eval", "best_lines", "best_well", "children", "seconds",
   "bytes", "kept", "dollars"];
-/** Lists of computed values: surface height and stack height of the best well, and the total cost in dollars. */
+/** Names of computed lists: surface height and stack height of the best well, and cost of all depths so far in dollars. */
 const COMPUTED = ["surface", "stack", "total_dollars"];
 const LISTS = [...FIELDS, ...COMPUTED];
-/** Maximum number of recent depths over which the speed is measured. */
+/** Maximum number of last depths over which the speed is measured. */
 const RECENT = 10;
 
 export class Depths {
   constructor() {
     for (const name of LISTS) this[name] = [];
-    /** Number of columns of the well. */
+    /** Number of columns in the well. */
     this.width = 10;
     /** Number of wells at all depths. */
     this.wells = 0;
@@ -24,7 +24,7 @@ export class Depths {
     return this.depth.length;
   }
 
-  /** Returns the depth after the last record. */
+  /** Returns the first depth for which there is no record yet. */
   get next() {
     return this.length === 0 ? 0 : this.depth.at(-1) + 1;
   }
@@ -32,7 +32,7 @@ export class Depths {
   add(records, run) {
     this.width = run?.spec?.well?.columns ?? this.width;
     for (const record of records) {
-      // After a run returns to an earlier depth, it searches the later depths again and sends new records.
+      // A run that returned to an earlier depth searches the later depths again and sends new records.
       if (record.depth < this.next) this.removeFrom(record.depth);
       for (const name of FIELDS) this[name].push(record[name]);
       const rows = rowsOf(record.best_well, this.width);
@@ -62,7 +62,7 @@ export class Depths {
     return Math.min(RECENT, this.length);
   }
 
-  /** Returns the number of children per second over the recent depths, or null before the first depth. */
+  /** Returns the number of children per second over these depths, or null if no time has been measured. */
   speed() {
     let [children, seconds] = [0, 0];
     for (let index = Math.max(0, this.length - RECENT); index < this.length; index += 1) {

@@ -1,4 +1,4 @@
-// Form fields with validation, and the limit fields that several forms share.
+// Form fields with validation, and the fields for limits, which several forms share.
 
 import { h, setText, show } from "./dom.js";
 import { number } from "./format.js";
@@ -78,7 +78,7 @@ export function limitFields(fields, run = {}) {
   const value = (limit) => limit ? String(limit) : "";
   return [
     fields.text("maxDollars", "Cost limit in dollars", value(run.max_dollars), "The run stops before a depth that would exceed this cost. All finished depths are committed, and the best game is read back. Empty: no limit.", { inputMode: "decimal" }),
-    fields.text("maxHours", "Time limit in hours", value(run.max_hours), "Maximum time of searching and waiting for workers. Empty: no limit.", { inputMode: "decimal" }),
+    fields.text("maxHours", "Time limit in hours", value(run.max_hours), "Maximum time for searching and waiting for workers. Empty: no limit.", { inputMode: "decimal" }),
     fields.text("maxDepth", "Depth limit in pieces", value(run.max_depth), "Number of pieces after which the run stops. Empty: the run continues until all games are over.", { inputMode: "numeric" }),
   ];
 }

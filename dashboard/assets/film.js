@@ -1,4 +1,4 @@
-// A game in the format that the coordinator sends, and its state after any number of keys.
+// A game in the coordinator's JSON format. Computes its state after any number of keys.
 
 import { rowsOf, valueOf } from "./well.js";
 
@@ -6,7 +6,7 @@ export class Film {
   constructor(film) {
     Object.assign(this, film);
     this.rows = film.above + film.height;
-    /** Number of keys before each piece. */
+    /** For each piece, the number of keys pressed before it. */
     this.first = [];
     let keys = 0;
     for (const turn of film.turns) {
@@ -17,11 +17,11 @@ export class Film {
     this.boards = this.makeBoards();
   }
 
-  /** Returns the board before each piece, and the last board. The value of a filled cell is the number of its piece. */
+  /** Returns the board before each piece, and the final board. The value of a filled cell identifies its piece. */
   makeBoards() {
     const { width, above, turns } = this;
     let board = new Uint8Array(this.rows * width);
-    // 8 is the value of the initial cells, whose pieces are unknown.
+    // The cells of the starting well have the value 8, because their pieces are unknown.
     rowsOf(turns[0].well, width)?.forEach((row, y) => {
       for (let x = 0; x < width; x += 1) if (row >> x & 1) board[(y + above) * width + x] = 8;
     });
@@ -49,7 +49,7 @@ export class Film {
     }
   }
 
-  /** Returns the index of the turn that is in progress after this many keys. */
+  /** Returns the index of the current turn after `keys` keys. */
   turnAt(keys) {
     let [low, high] = [0, this.turns.length - 1];
     while (low < high) {
@@ -60,7 +60,7 @@ export class Film {
     return low;
   }
 
-  /** Returns the state of the game after this many keys. */
+  /** Returns the state of the game after `keys` keys. */
   frame(keys) {
     const index = this.turnAt(keys);
     const turn = this.turns[index];

@@ -37,7 +37,7 @@ export function bytes(value) {
   return `${digits(value)} ${units[unit]}`;
 }
 
-/** Formats dollars with cents, or a small amount with two significant digits. */
+/** Formats dollars: large amounts without cents, amounts below 10 cents with two significant digits. */
 export function dollars(value) {
   if (value === null || value === undefined) return DASH;
   if (value === 0) return "$0";
@@ -74,7 +74,7 @@ export function range([low, high], format) {
   return from === to ? from : `${from} to ${to}`;
 }
 
-/** Formats a point in time as the time of day, with the date unless it is today. */
+/** Formats a point in time as the time of day. Adds the date unless it is today. */
 export function clock(ms) {
   if (!ms) return DASH;
   const date = new Date(ms);
@@ -94,7 +94,7 @@ export function percent(part) {
 
 const LIMITS = { "max-depth": "depth limit", "max-cost": "cost limit", "max-hours": "time limit" };
 
-/** Describes the limit that stopped a run. Returns an empty text if no limit stopped it. */
+/** Describes the limit that stopped a run. Returns an empty string if no limit stopped it. */
 export function stoppedBy(limit) {
   return limit ? `stopped at its ${LIMITS[limit] ?? limit}` : "";
 }

@@ -34,7 +34,7 @@ export function gamePage(main, name, depth) {
       problem.replaceChildren(
         h("p", { className: "problem", role: "alert" }, `The game cannot be shown: ${error.message}`),
         h("p", { className: "hint" }, error.status === 501
-          ? "The best game is available when the run has ended. Until then, the page of the run shows the best well at each depth."
+          ? "The best game is available when the run has ended. Until then, the run's page shows the best well at each depth."
           : "The run may not keep the wells that lead to this game (see “Keep wells of” in the form for a new run), or the object store may be unavailable."),
         h("button", { type: "button", onclick: load }, "Try again"));
       show(problem, true);

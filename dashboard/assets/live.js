@@ -2,12 +2,13 @@
 
 import { show } from "./dom.js";
 
-/** Minimum and maximum delay before a reconnection, in milliseconds. */
+/** Delay before the first reconnection, in milliseconds. */
 const MIN_BACKOFF = 500;
+/** Maximum delay before a reconnection, in milliseconds. */
 const MAX_BACKOFF = 15_000;
 /** Maximum duration of a connection attempt, in milliseconds. */
 const CONNECT_TIMEOUT = 25_000;
-/** Time after which the page reports a lost connection, in milliseconds. */
+/** Time without a connection after which the page reports that it is offline, in milliseconds. */
 const OFFLINE_DELAY = 700;
 
 /** The error of a failed call. `status` is 0 if there was no response. */
@@ -25,7 +26,7 @@ export function whenSignedOut(work) {
   onSignedOut = work;
 }
 
-/** Calls the API by POST if there is a body, otherwise by GET. */
+/** Calls the API with POST if there is a body, and with GET otherwise. */
 export async function call(path, body, { signal } = {}) {
   const options = body === undefined ? { signal } : {
     method: "POST",
@@ -58,10 +59,10 @@ export function runPath(run) {
 }
 
 /**
- * The event stream of a page. `path` is called for every connection and returns its API path, so that a page can continue
- * after the last event that it received. The functions in `handlers` are called with the data of the events. A browser does
- * not report why a stream fails. To find the reason, this class requests the API path `check`. If the response has status
- * 404, it calls `notFound`.
+ * The event stream of a page. For every connection, `path` returns the stream's API path, so that a page can continue after
+ * the last event that it received. `handlers` contains functions by event name, which get the event's data. A browser does
+ * not report why a stream fails. To find the reason, this class requests the API path `check`. If the response has the
+ * status 404, it calls `notFound`.
  */
 export class Live {
   constructor(path, handlers, { check = "workers", notFound = () => {} } = {}) {
@@ -116,14 +117,14 @@ export class Live {
     this.source = null;
     if (this.isEnded || this.retryAt) return;
     this.offlineSince ??= Date.now();
-    // The random factor spreads the reconnections of many browsers over time.
+    // The random factor prevents many browsers from reconnecting at the same time.
     this.retryAt = Date.now() + this.backoff * (0.75 + Math.random() / 2);
     this.backoff = Math.min(this.backoff * 2, MAX_BACKOFF);
     this.findReason();
     this.showState();
   }
 
-  /** Finds the reason why the stream failed: the user may not be signed in, or the run may not exist. */
+  /** Requests `check` to find out why the stream failed. */
   async findReason() {
     try {
       await call(this.check);
@@ -136,7 +137,7 @@ export class Live {
     }
   }
 
-  /** Closes the stream permanently, after its last event or because its run does not exist. */
+  /** Closes the stream permanently: after its last event, or because its run does not exist. */
   end() {
     this.isEnded = true;
     this.source?.close();
@@ -154,7 +155,7 @@ export class Live {
     this.showState();
   }
 
-  /** Disconnects the stream of a hidden page, and reconnects it when the page is visible again. */
+  /** Closes the stream if the page is hidden, and opens it otherwise. */
   updateVisibility() {
     if (this.isEnded) return;
     if (document.hidden) {

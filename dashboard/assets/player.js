@@ -1,4 +1,4 @@
-// The replay player, which plays a film key by key.
+// The replay player.
 
 import { announce, copy, download, h, oncePerFrame, setText } from "./dom.js";
 import { Film } from "./film.js";
@@ -13,7 +13,7 @@ const DEFAULT_SPEED = 4;
 const ARROWS = { L: "←", R: "→", D: "↓", U: "↻" };
 const NAMES = { L: "left", R: "right", D: "down", U: "rotate" };
 
-/** A player for one game. `name` is the name of downloaded files, without the extension. */
+/** A player for one game. Names of downloaded files begin with `name`. */
 export class Player {
   constructor(film, name) {
     this.film = new Film(film);
@@ -184,7 +184,7 @@ export class Player {
     this.keys.replaceChildren(...shown);
   }
 
-  /** Announces the position to screen readers, except during playback. */
+  /** Announces the state of the game to screen readers, except during playback. */
   announceState() {
     if (this.animation !== null) return;
     const frame = this.film.frame(this.position);

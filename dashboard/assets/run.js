@@ -12,7 +12,7 @@ import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
 import { WorkerTable, noWorkers } from "./workers.js";
 
-/** Used share of a limit above which the limit is highlighted. */
+/** Fraction of a limit from which the limit is highlighted. */
 const WARN = 0.8;
 
 export function runPage(main, name) {
@@ -172,7 +172,7 @@ class RunPage {
     this.schedulePlots();
   }
 
-  /** Returns the steps of an update as functions. Each plot has its own step, so that no step blocks the page for long. */
+  /** Returns the steps of an update. Each plot is updated in its own step, so that no step blocks the page for long. */
   plotWork() {
     const { depths, charts: all } = this;
     return [
@@ -198,7 +198,7 @@ class RunPage {
 
   setAlerts(allAlerts) {
     this.allAlerts = allAlerts;
-    // The page already shows the run's note, so an alert with the same text is omitted.
+    // Omit alerts with the text of the run's note, which the page already shows.
     const alerts = allAlerts.filter((alert) => alert.text !== this.run?.note);
     const key = JSON.stringify(alerts);
     if (key === this.alertsKey) return;
@@ -246,7 +246,7 @@ class RunPage {
         return "The run is queued again";
       },
     });
-    // The event stream ended with the run, so the page must open a new stream.
+    // The event stream ended with the run. Reload the page to open a new stream.
     if (isDone) dispatchEvent(new Event("reload"));
   }
 
@@ -275,8 +275,8 @@ class RunPage {
 }
 
 /**
- * Returns a function that schedules an update. An update calls the functions that `pieces` returns, one in each frame, and
- * then pauses. Drawing ten thousand depths takes a noticeable time, so the pause grows with the duration of the update.
+ * Returns a function that requests an update. An update calls the functions in the list that `pieces` returns, one per
+ * frame, and then pauses. Drawing ten thousand depths takes noticeable time, so the pause grows with the time spent.
  */
 function inPieces(pieces) {
   /** Minimum pause, in milliseconds. */
@@ -378,7 +378,7 @@ class WellBrowser {
   constructor(depths, name) {
     this.depths = depths;
     this.name = name;
-    /** Index of the depth to show; null to follow the last depth. */
+    /** Index of the selected depth, or null to show the last depth. */
     this.selected = null;
     this.canvas = h("canvas", { role: "img", "aria-label": "No well yet", "data-most": 280 });
     this.scrub = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Depth", oninput: () => this.choose(Number(this.scrub.value)) });
@@ -478,7 +478,7 @@ class DepthTable {
   }
 
   update(force = false) {
-    // New depths change only the last page.
+    // New depths change only the last page of the table.
     if (!this.element.open || !force && this.page !== null) return;
     const { depths } = this;
     const from = this.current() * DepthTable.ROWS;

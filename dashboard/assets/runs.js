@@ -16,7 +16,7 @@ function command(text) {
 
 function emptyState() {
   return h("section", { className: "empty" },
-    h("h2", {}, "No run yet"),
+    h("h2", {}, "No runs yet"),
     h("p", {}, "A run searches for the best game of HATETRIS, piece by piece. Start one here or in a terminal:"),
     command("hatebeam submit --width 100k --watch"),
     h("p", {}, h("a", { className: "button main", href: "#/submit" }, "New run")));
@@ -64,7 +64,7 @@ export function runsPage(main) {
   return () => live.close();
 }
 
-/** Updates the rows in place, so that the focused element keeps the focus. */
+/** Updates the table's rows in place, so that the focused element keeps the focus. */
 function update(body, rows, runs) {
   const names = new Set(runs.map((run) => run.run));
   for (const [name, row] of rows) {

@@ -39,14 +39,14 @@ class SubmitPage {
     this.problem = h("p", { className: "problem", role: "alert", hidden: true });
     this.form.append(
       group("Search",
-        this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Twice the width costs twice the time and money, and gains a few lines.", { inputMode: "text", required: true }),
+        this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Doubling the width doubles the time and the cost, and gains a few lines.", { inputMode: "text", required: true }),
         this.fields.select("evaluator", "Evaluator", EVALUATORS, "Scores the wells. Each depth keeps the wells with the highest scores."),
         this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. Takes twice the time.")),
       group("Limits",
         ...limitFields(this.fields)),
       group("Storage",
         this.fields.select("keep", "Keep wells of", KEEPS, "Depths whose wells are kept in the object store. Keeping fewer depths costs less storage, but makes it slower to read back a game."),
-        this.fields.text("shards", "Shards", "", "Number of parts into which a depth is divided, 1 to 4096. Choose many more shards than workers. Empty: one per million wells, at least 64.", { inputMode: "numeric" })),
+        this.fields.text("shards", "Shards", "", "Number of parts into which the wells of a depth are divided, 1 to 4096. Choose many more shards than workers. Empty: one per million wells, at least 64.", { inputMode: "numeric" })),
       h("details", { className: "group" }, h("summary", {}, "Well and starting position"),
         this.fields.text("columns", "Columns", "10", "Columns of the well, 4 to 16. The game has 10.", { inputMode: "numeric" }),
         this.fields.text("rows", "Rows", "16", "Rows below the bar, 1 to 16. The game has 16. Columns × rows must be at most 160.", { inputMode: "numeric" }),
@@ -68,7 +68,7 @@ class SubmitPage {
       ["empty", "the empty well"], ["well", "a well"], ["replay", "a position of a replay"],
     ], "A run from a replay finds games that start like the replay.");
     const hex = this.fields.text("startWell", "The well", "", "In hex, top row first, as `hatebeam well` prints it.");
-    const replay = this.fields.text("startReplay", "The replay", "", "In Base2048, as the game prints it.");
+    const replay = this.fields.text("startReplay", "The replay", "", "In Base2048, as the game shows it.");
     const piece = this.fields.text("startPiece", "The piece", "1", "Number of the piece, counted from 1. The search starts from the well before this piece.", { inputMode: "numeric" });
     return [start, hex, replay, piece];
   }

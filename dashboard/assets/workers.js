@@ -15,7 +15,7 @@ export function noWorkers() {
 
 const COLUMNS = ["Worker", "State", "Progress", "Threads", "Shards", "Memory", "Disk", "Uploads", "Machine", ""];
 
-/** The table of workers. `set` replaces the list of all workers. */
+/** The table of workers. `set` replaces its contents. */
 export class WorkerTable {
   constructor() {
     this.rows = new Map();
@@ -45,7 +45,7 @@ export class WorkerTable {
   }
 }
 
-/** Creates a bar with a text next to it. */
+/** Creates a meter with text next to it. */
 export function meter(label) {
   const bar = h("meter", { min: 0, max: 1, low: 0.8, high: 0.95, optimum: 0, "aria-label": label });
   const text = h("span");
@@ -99,8 +99,8 @@ function makeRow(name) {
     setText(price, perHour === null ? "price unknown" : `${dollars(perHour)} per hour`);
     price.title = machine?.price_from ?? "";
     const drained = worker.state === "drained";
-    setText(drain, drained ? "Take in" : "Drain");
-    drain.setAttribute("aria-label", `${drained ? "Take in" : "Drain"} ${name}`);
+    setText(drain, drained ? "Undo drain" : "Drain");
+    drain.setAttribute("aria-label", `${drained ? "Undo drain of" : "Drain"} ${name}`);
     drain.dataset.undo = drained ? "yes" : "";
     drain.disabled = worker.state === "draining";
   };
@@ -109,11 +109,11 @@ function makeRow(name) {
 
 function confirmDrain(worker, undo) {
   return confirmAction({
-    title: undo ? `Take ${worker} in again?` : `Drain ${worker}?`,
+    title: undo ? `Undo the drain of ${worker}?` : `Drain ${worker}?`,
     text: undo
-      ? "The worker gets shards from the next depth on."
-      : "The worker finishes the current depth, and its shards move to the other workers. It stays connected and gets no shards until it is taken in again. No results are lost. A run without workers waits for one.",
-    label: undo ? "Take in" : "Drain",
+      ? "The worker gets shards again from the next depth."
+      : "The worker finishes the current depth, and its shards move to the other workers. It stays connected and gets no shards until the drain is undone. No results are lost. A run without workers waits for one.",
+    label: undo ? "Undo drain" : "Drain",
     danger: !undo,
     work: async () => {
       await call(`workers/${encodeURIComponent(worker)}/drain`, { undo });
@@ -134,7 +134,7 @@ export function workersPage(main) {
       show(none, workers.length === 0);
       show(table.element, workers.length > 0);
       const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
-      // Two workers can share a machine. Its price is counted only once.
+      // Several workers can share a machine. Count its price only once.
       const ids = new Set();
       const rented = workers.filter(({ machine }) => !machine?.id || !ids.has(machine.id) && ids.add(machine.id));
       const prices = rented.map((worker) => worker.machine?.dollars_per_hour ?? null);

@@ -21,10 +21,10 @@ use hatebeam_net::{Access, Guard, VIEW_ONLY};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// Content security policy: only files of this server, and no inline scripts or styles.
+/// Content security policy of the dashboard. It permits no files from other servers, and no inline scripts or styles.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The policy for the pages of the games, which may also run WebAssembly.
+/// Content security policy of the game pages, which may also run WebAssembly.
 const GAMES_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Path prefix of the API.
@@ -57,7 +57,7 @@ impl AccessControl {
         self.guard.requires_token()
     }
 
-    /// Returns what a request may do by its session or its token. The error is the reason why it may do nothing.
+    /// Returns the access that a request's session or token grants, or the reason why access is denied.
     pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<Access, &'static str> {
         let session = self.session(headers);
         if let Some(access) = session.and_then(|name| self.sessions.access(name, Instant::now())) {
@@ -107,10 +107,10 @@ impl AccessControl {
             .map(|(_, value)| value)
     }
 
-    /// Returns whether the `Host` header is allowed. Another site can point its own domain at this server, but it cannot
-    /// use an IP address or a name without a dot. If the server requires a token, any name is safe, because requests for
-    /// another site's name do not contain the cookie. A server on a loopback address allows only loopback names, because it
-    /// needs no other names.
+    /// Returns whether the `Host` header is allowed. Another site can point its own domain at this server, but not an IP
+    /// address or a name without a dot. If the server requires a token, any name is safe, because requests for another
+    /// site's name do not contain the cookie. A server on a loopback address needs only loopback names, so it allows no
+    /// others.
     fn is_allowed_host(&self, host: &str) -> bool {
         let Some(name) = host_name(host) else {
             return false;
@@ -125,7 +125,7 @@ impl AccessControl {
         }
     }
 
-    /// Returns the error for a request that another site may have caused, or `None` if the request is this site's own.
+    /// Returns an error if another site may have caused the request, and `None` otherwise.
     fn foreign(&self, uri: &Uri, headers: &HeaderMap) -> Option<ApiError> {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
         let host = text(header::HOST).unwrap_or("");
@@ -177,10 +177,11 @@ pub(crate) async fn reject_foreign(
     }
 }
 
-/// Path of the request that estimates a run. It is a POST and changes nothing.
+/// Path of the estimate of a run. It is a POST request, but it changes nothing.
 pub(crate) const ESTIMATE: &str = "/api/v1/estimate";
 
-/// Middleware that rejects requests without a session or a token, and changes by those who may only look.
+/// Middleware that rejects requests without a valid session or token. With view-only access, it also rejects requests that
+/// change something.
 pub(crate) async fn require_token(
     access: &AccessControl,
     request: Request,

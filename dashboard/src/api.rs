@@ -1,4 +1,4 @@
-//! The JSON API under `/api/v1`. It forwards each call to the service that gRPC clients also call.
+//! The JSON API under `/api/v1`. It forwards calls to the same service that gRPC clients use.
 
 use crate::access::{AccessControl, ESTIMATE};
 use crate::error::ApiError;
@@ -115,7 +115,7 @@ async fn with_timeout(limit: Duration, request: Request, next: Next) -> Response
     }
 }
 
-/// Response for an unknown path.
+/// Returns the response for an unknown path.
 pub(crate) async fn not_found() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "unknown path")
 }
@@ -209,7 +209,7 @@ async fn login<R: Runs>(
     }
 }
 
-/// Ends the session of a browser. Like all calls that change something, requires a JSON body, so that other sites cannot
+/// Ends a browser's session. Requires a JSON body, as every call that changes something does, so that other sites cannot
 /// sign users out.
 async fn logout<R: Runs>(
     State(app): Shared<R>,
@@ -247,7 +247,6 @@ pub(crate) async fn all_runs<R: Runs>(app: &App<R>) -> Result<Vec<v1::RunStatus>
     }
 }
 
-/// Returns all workers.
 pub(crate) async fn all_workers<R: Runs>(app: &App<R>) -> Result<Vec<v1::WorkerStatus>, Status> {
     let listed = app.runs.workers(tonic::Request::new(v1::WorkersRequest {}));
     Ok(listed.await?.into_inner().workers)
@@ -265,7 +264,7 @@ async fn workers<R: Runs>(State(app): Shared<R>) -> Answer {
     Ok(Json(json!({ "workers": views })))
 }
 
-/// Returns the current state of a run, and its depth records starting at `from`.
+/// Returns the current state of a run, with its depth records from depth `from` onwards.
 async fn watch_once<R: Runs>(
     app: &App<R>,
     run: &str,
@@ -385,7 +384,7 @@ async fn estimate<R: Runs>(
     State(app): Shared<R>,
     Body(form): Body<RunForm>,
 ) -> Result<Json<Estimate>, ApiError> {
-    // This request is discarded: building it reports invalid limits.
+    // Report invalid limits. The request itself is not needed.
     form.request()?;
     let request = EstimateRequest {
         form,
@@ -399,7 +398,7 @@ async fn estimate<R: Runs>(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GameQuery {
-    /// Depth of the game's last well, which is the best well at that depth; 0 selects the run's best game.
+    /// Depth of the last well. The game leads to the best well at this depth; 0 selects the run's best game.
     #[serde(default)]
     depth: u32,
 }

@@ -1,5 +1,5 @@
-//! The files of the web pages, which are compiled into the binary. The dashboard shares some files with the pages of the
-//! games, which are served under `/play/`.
+//! The files of the web pages, which are compiled into the binary. The dashboard shares some files with the game pages,
+//! which are served under `/play/`.
 
 use axum::Router;
 use axum::http::header;
@@ -52,9 +52,9 @@ const ASSETS: &[Asset] = &[
     ),
 ];
 
-/// Path of the pages of the games.
+/// Path of the game pages.
 pub(crate) const GAMES: &str = "/play/";
-/// Files of the games' pages that the dashboard uses too.
+/// Files of the game pages that the dashboard also uses.
 const SHARED: [&str; 6] = [
     "app.css", "dom.js", "icon.svg", "icons.js", "theme.js", "well.js",
 ];
@@ -76,7 +76,7 @@ pub(crate) fn router() -> Router {
             false => router,
         }
     });
-    // Relative addresses in the page need the slash.
+    // The page's relative URLs require the trailing slash.
     games.route("/play", get(|| async { Redirect::permanent("play/") }))
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn router() -> Router {
 mod tests {
     use super::*;
 
-    /// A file that is missing from the table would otherwise be noticed only in a browser.
+    /// Without this test, only a browser would notice a file that is missing from `ASSETS`.
     #[test]
     fn every_asset_is_served_and_loads_nothing_from_other_hosts() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");

@@ -7,7 +7,7 @@ use hatebeam_net::explain;
 use serde_json::json;
 use tonic::{Code, Status};
 
-/// An error response, with its HTTP status and a message.
+/// An error response with an HTTP status and a message.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,

@@ -21,15 +21,15 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// Maximum number of events in the queue of a browser.
 const QUEUE: usize = 8;
-/// Interval between two reads of the list of all runs.
+/// Delay between two reads of the lists of all runs and workers.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum time between two messages to a browser. Without messages, the server would not notice a lost connection.
+/// Maximum time between two messages to a browser. The server notices a lost connection only when it sends a message.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The sender of events to one browser.
 struct EventSender {
     events: mpsc::Sender<Result<Event, axum::Error>>,
-    /// Permit for one of at most [`MAX_STREAMS`] streams.
+    /// Permit that counts this stream towards [`MAX_STREAMS`].
     _permit: OwnedSemaphorePermit,
 }
 
@@ -79,8 +79,8 @@ pub(crate) struct EventsQuery {
     from: u32,
 }
 
-/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`. The last event is `end` if the run has ended, or
-/// `failed` with an error message.
+/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`. The last event is `end` when the run has ended, or
+/// `failed` with a message after an error.
 pub(crate) async fn of_run<R: Runs>(
     State(app): State<Arc<App<R>>>,
     PathParam(run): PathParam,
@@ -120,7 +120,7 @@ pub(crate) async fn of_run<R: Runs>(
     Ok(response)
 }
 
-/// JSON data of the last events that were sent for a run.
+/// JSON data of the last event of each kind that was sent for a run.
 #[derive(Default)]
 struct LastSent {
     run: String,
@@ -146,7 +146,8 @@ impl LastSent {
     }
 }
 
-/// Streams the events `runs` and `workers`, with lists of all runs and workers, until an error, which is sent as `failed`.
+/// Streams the lists of all runs and workers as the events `runs` and `workers`. After an error, the last event is
+/// `failed` with a message.
 pub(crate) async fn of_all<R: Runs>(State(app): State<Arc<App<R>>>) -> Result<Response, ApiError> {
     let (sender, response) = EventSender::new(&app)?;
     tokio::spawn(async move {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Maximum value of a time limit: a hundred years.
 const MAX_HOURS: f64 = 876_000.0;
 
-/// Values of the form for a new run.
+/// Values in the form for a new run.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RunForm {
@@ -19,7 +19,7 @@ pub struct RunForm {
     /// Number of shards; 0 lets the coordinator choose.
     #[serde(default)]
     pub shards: u32,
-    /// Depths whose wells are kept in the object store: "all", "last", or a number N for every Nth depth. An empty text
+    /// Depths whose wells are kept in the object store: "all", "last", or a number N for every Nth depth. An empty string
     /// means all depths.
     #[serde(default)]
     pub keep: String,
@@ -35,7 +35,8 @@ pub struct RunForm {
 }
 
 impl RunForm {
-    /// Converts the form to a request. The coordinator validates it.
+    /// Converts the form to a request. Returns an error if the cost or time limit is out of range. The coordinator
+    /// validates the other values.
     pub(crate) fn request(&self) -> Result<v1::SubmitRequest, ApiError> {
         Ok(v1::SubmitRequest {
             spec: serde_json::to_string(&self.spec)
@@ -60,7 +61,7 @@ pub(crate) struct LimitsForm {
 }
 
 impl LimitsForm {
-    /// Converts the form to a request.
+    /// Converts the form to a request. Returns an error if the cost or time limit is out of range.
     pub(crate) fn request(&self, run: String) -> Result<v1::LimitRequest, ApiError> {
         Ok(v1::LimitRequest {
             run,
@@ -76,7 +77,7 @@ fn micros(dollars: f64) -> Result<u64, ApiError> {
     Ok(Micros::from_dollars(dollars).0)
 }
 
-/// Converts hours to seconds. Rounds up, because 0 seconds would mean that there is no limit.
+/// Converts hours to seconds. Rounds up, because 0 seconds means that there is no limit.
 fn seconds(hours: f64) -> Result<u64, ApiError> {
     check_limit(hours, MAX_HOURS, "max_hours")?;
     Ok((hours * 3600.0).ceil() as u64)
@@ -102,7 +103,7 @@ pub struct EstimateRequest {
     pub runs: Vec<v1::RunStatus>,
 }
 
-/// A function that estimates the time and cost of a run, or returns the reason why no estimate is possible.
+/// A function that estimates the time and cost of a run. The error is the reason why no estimate is possible.
 pub type Estimator = Arc<dyn Fn(&EstimateRequest) -> Result<Estimate, String> + Send + Sync>;
 
 #[cfg(test)]

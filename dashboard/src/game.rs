@@ -6,7 +6,7 @@ use hatebeam_game::Encoding;
 use hatebeam_report::Film;
 use hatebeam_runs::RunSpec;
 
-/// Plays `replay`, which is in Base2048, from the starting well of the run specification `spec`.
+/// Returns the film of a replay in Base2048. The game starts at the starting well of the run specification `spec`.
 pub(crate) fn film(spec: &str, replay: &str) -> Result<Film, ApiError> {
     let invalid = |what: &str, error: &dyn std::fmt::Display| {
         ApiError::new(

@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// Limits of the HTTP server. A browser opens at most six connections, and uses one of them for an event stream.
+/// Limits of the HTTP server. A browser opens at most six connections and uses one of them for an event stream.
 const LIMITS: Limits = Limits {
     connections: 128,
     header_timeout: Duration::from_secs(20),
@@ -36,13 +36,13 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Certificate of the server for HTTPS; `None` for plain HTTP. Browsers do not need a client certificate.
     pub tls: Option<Tls>,
-    /// Tokens, one of which clients must know.
+    /// Tokens. A client must send one of them.
     pub tokens: Tokens,
     /// Allow an address that other machines can reach without TLS or without a token.
     pub insecure_bind: bool,
 }
 
-/// Error that occurs when starting the dashboard.
+/// Error that can occur when the dashboard starts.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DashboardError {
@@ -55,7 +55,7 @@ pub enum DashboardError {
          HATEBEAM_TOKEN, or allow this with --insecure-bind"
     )]
     NoToken(SocketAddr),
-    /// The server cannot listen.
+    /// The server cannot listen on the address.
     #[error("the dashboard cannot listen on {address}: {reason}")]
     Listen {
         /// Address to listen on.
@@ -111,8 +111,8 @@ impl Server {
         format!("{scheme}://{}/", self.address)
     }
 
-    /// Serves requests until the future is dropped. `runs` is the service that answers all calls; `estimator` estimates the
-    /// time and cost of a new run.
+    /// Serves requests until the future is dropped. `runs` answers all calls, and `estimator` estimates the time and cost of
+    /// a new run.
     pub async fn serve<R: Runs>(self, runs: R, estimator: Estimator) {
         let app = Arc::new(App::new(runs, estimator, self.access));
         let (for_token, for_origin) = (Arc::clone(&app), Arc::clone(&app));

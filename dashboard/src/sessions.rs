@@ -33,7 +33,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Sessions {
-    /// Starts a session and returns its name; `None` if the system has no random numbers.
+    /// Starts a session and returns its name, or `None` if the system cannot provide random numbers.
     pub(crate) fn start(&self, access: Access, now: Instant) -> Option<String> {
         let mut bytes = [0; RANDOM_BYTES];
         ring::default_provider()
@@ -42,7 +42,7 @@ impl Sessions {
             .ok()?;
         let mut name = String::with_capacity(2 * RANDOM_BYTES);
         for byte in bytes {
-            // Writing to a string cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(name, "{byte:02x}");
         }
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,8 @@ impl Sessions {
         Some(name)
     }
 
-    /// Returns what the session with this name permits, or `None` if the session does not exist. Removes expired sessions.
+    /// Returns the access that the session with this name grants, or `None` if there is no such session. Removes expired
+    /// sessions.
     pub(crate) fn access(&self, name: &str, now: Instant) -> Option<Access> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| now.duration_since(session.started) < SESSION_LIFETIME);
@@ -65,7 +66,6 @@ impl Sessions {
         Some(session.access)
     }
 
-    /// Ends a session.
     pub(crate) fn end(&self, name: &str) {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| !session.is(name));

@@ -1,5 +1,5 @@
-//! JSON representations of the service's messages, also for `hatebeam status --json`. Money is in dollars, and unknown
-//! values are null.
+//! JSON representations of the service's messages, for the dashboard and for `hatebeam status --json`. Money is in dollars,
+//! and unknown values are null.
 
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
@@ -10,19 +10,19 @@ fn dollars(micros: u64) -> f64 {
     Micros(micros).dollars()
 }
 
-/// Returns `None` if the text is empty, which means that the value is unknown.
+/// Returns `None` if the text is empty: the protocol represents unknown values by empty strings.
 fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The fields of a run that all its JSON objects have.
+/// Fields that all JSON objects of a run contain.
 #[derive(Serialize)]
 struct RunFields<'a> {
     run: &'a str,
     state: &'static str,
     width: u64,
     depth: u32,
-    /// Number of rows cleared in the game that was read back, or else on the way to the best well so far.
+    /// Number of rows cleared in the result, if the run has a result; otherwise, the best number so far.
     best_lines: u32,
     pieces: Option<u32>,
     seconds: f64,
@@ -54,7 +54,7 @@ impl<'a> RunFields<'a> {
     }
 }
 
-/// The fields of a run that its details and `hatebeam status --json` have.
+/// Fields that both [`RunView`] and [`StatusView`] contain.
 #[derive(Serialize)]
 struct DetailFields<'a> {
     shards: u32,
@@ -86,7 +86,7 @@ fn replay(run: &v1::RunStatus) -> Option<&str> {
 pub(crate) struct RunLine<'a> {
     #[serde(flatten)]
     fields: RunFields<'a>,
-    /// 0 without a limit.
+    /// Depth limit; 0 means no limit.
     max_depth: u32,
     dollars: Option<f64>,
     submitted_ms: u64,
@@ -137,7 +137,7 @@ pub struct StatusView<'a> {
     #[serde(flatten)]
     details: DetailFields<'a>,
     max_depth: Option<u32>,
-    /// Lists of runs have no replays.
+    /// Replay of the best game. The field is absent if the message contains no replay, as in lists of runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<&'a str>,
     lookups: Option<u64>,
@@ -236,7 +236,7 @@ impl<'a> MachineView<'a> {
     }
 }
 
-/// The projected end of a run. Each range contains the lowest and the highest likely value.
+/// The projected end of a run. Each array contains the lowest and the highest likely value.
 #[derive(Serialize)]
 struct ProjectionView<'a> {
     depths: [u32; 2],

@@ -1,4 +1,4 @@
-// Controls a headless Chromium over a pipe with the DevTools protocol. It needs only Chromium and Node.
+// Controls a headless Chromium over a pipe with the DevTools protocol. This module needs only Chromium and Node.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -76,9 +76,9 @@ class Page {
   constructor(chromium, session) {
     this.chromium = chromium;
     this.session = session;
-    /** Errors and warnings that the page reported. */
+    /** Errors and warnings that the page has reported since the last call of `expectErrors`. */
     this.errors = [];
-    /** Hosts that received a request. */
+    /** Hosts to which the page has sent requests. */
     this.hosts = new Set();
   }
 
@@ -100,7 +100,7 @@ class Page {
     }
   }
 
-  /** Clears the errors and returns their count. Throws if an error matches none of the patterns. */
+  /** Clears the list of errors and returns its length. Throws if an error matches none of the patterns. */
   expectErrors(...patterns) {
     const { errors } = this;
     this.errors = [];
@@ -116,7 +116,7 @@ class Page {
     return result.value;
   }
 
-  /** Waits until an expression is true, and returns its value. */
+  /** Waits until the value of an expression is truthy, and returns the value. */
   async until(expression, description = expression) {
     const end = Date.now() + TIMEOUT;
     for (;;) {
@@ -140,7 +140,7 @@ class Page {
     await this.until("document.readyState === 'complete'");
   }
 
-  /** Returns an expression for the first visible element that matches a selector and, if given, has this text or label. */
+  /** Returns an expression for the first visible element that matches `selector`. `text` may give its text or label. */
   static find(selector, text) {
     const has = text === undefined ? "true"
       : `[e.textContent.trim(), e.getAttribute("aria-label")].includes(${JSON.stringify(text)})`;
@@ -167,7 +167,7 @@ class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...event });
   }
 
-  /** Replaces the text of a field. */
+  /** Replaces the text in a field. */
   async fill(selector, text) {
     await this.click(selector);
     await this.evaluate(`${Page.find(selector)}.select()`);
@@ -182,7 +182,7 @@ class Page {
     return this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
   }
 
-  /** Emulates media preferences of the system, such as a dark theme. */
+  /** Emulates the system's media features, such as a preference for dark colours. */
   prefer(features) {
     const list = Object.entries(features).map(([name, value]) => ({ name, value }));
     return this.send("Emulation.setEmulatedMedia", { features: list });

@@ -1,21 +1,21 @@
-// Tests the dashboard of a real coordinator with real workers, from an empty store to the replay of the best game:
-// `cluster.mjs CHROMIUM URL [FOLDER FOR SCREENSHOTS]`. The test that starts this script runs the processes.
+// Tests the dashboard of a real coordinator with real workers, from an empty store to the replay of the best game. Usage:
+// `cluster.mjs CHROMIUM URL [SCREENSHOTS_FOLDER]`. The Rust test that starts this script runs the processes.
 
 import assert from "node:assert/strict";
 import { Session } from "./session.mjs";
 
 const session = await Session.open();
 const { page, url, send, picture, step } = session;
-/** Errors that the browser reports if the server is unreachable. */
+/** Patterns of the errors that the browser reports if the server is unreachable. */
 const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
 const chip = (state) => `document.querySelector("h1 .chip").textContent === ${JSON.stringify(state)}`;
-/** Returns the last depth that the page shows. */
+/** Waits until the page shows its last depth, and returns this depth. */
 const depth = async () => {
   const title = await page.until("/^Depth [0-9,]+,.* last depth$/.exec(document.querySelector('.well-title').textContent)?.[0]");
   return Number(/[0-9,]+/.exec(title)[0].replaceAll(",", ""));
 };
-/** Waits until the page shows a later depth. */
+/** Waits until the page shows a depth greater than `than`, and returns it. */
 const deeper = async (than) => {
   const end = Date.now() + 60_000;
   for (;;) {
@@ -30,7 +30,7 @@ let run;
 
 await step("run is submitted without a worker", async () => {
   await page.goto(url);
-  await page.shows("No run yet");
+  await page.shows("No runs yet");
   await page.goto(`${url}#/submit`);
   await page.fill("#width", await send("width"));
   await page.fill("#maxHours", "1");
@@ -41,7 +41,7 @@ await step("run is submitted without a worker", async () => {
   await page.until("location.hash.startsWith('#/run/patterns-')");
   run = await page.evaluate("location.hash.slice('#/run/'.length)");
   await page.shows("waiting for workers");
-  // The note appears once, and empty plots are hidden.
+  // The run's note appears only once, and empty plots are hidden.
   assert.equal(await page.evaluate("document.querySelector('main').innerText.split('waiting for workers').length"), 2);
   assert.equal(await page.evaluate("document.querySelector('.plots').checkVisibility()"), false);
   await picture("cluster-waiting");
@@ -74,7 +74,7 @@ await step("coordinator is killed and restarted", async () => {
   await send("start");
   await page.until("document.getElementById('offline').hidden");
   await deeper(before);
-  assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser has reported no error");
+  assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser reported no errors while the server was unreachable");
 });
 
 await step("worker is drained and the other continues", async () => {
@@ -126,7 +126,7 @@ await step("run ends and its best game is played to the last piece", async () =>
     true`);
   await page.click("button", "Copy as Base2048");
   const replay = await page.until("window.copied");
-  // The program verifies the replay by the exact rules.
+  // The Rust test verifies the replay with the exact rules.
   assert.equal(await send(`verify ${score} ${pieces.replaceAll(",", "")} ${replay}`), "true");
 });
 

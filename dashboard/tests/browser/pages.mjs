@@ -1,4 +1,4 @@
-// Tests every page and button of the dashboard. Usage: `pages.mjs CHROMIUM URL [FOLDER FOR SCREENSHOTS]`. The test that
+// Tests every page and button of the dashboard. Usage: `pages.mjs CHROMIUM URL [SCREENSHOTS_FOLDER]`. The Rust test that
 // starts this script runs a fake coordinator and executes the commands that the script sends (see session.mjs).
 
 import assert from "node:assert/strict";
@@ -9,10 +9,10 @@ const { url, send, picture } = session;
 const RUNNING = "patterns-1000000-5f3a9c1e";
 const FINISHED = "patterns-10000-0f1e2d3c";
 const TOKEN = "correct-horse-battery";
-/** Errors that the browser reports if the server is unreachable. */
+/** Patterns of the errors that the browser reports if the server is unreachable. */
 const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
-/** Restarts the coordinator while the page is blank, because an interrupted event stream would report errors. */
+/** Sends a command that restarts the coordinator. The page is blank meanwhile, so that it reports no interrupted stream. */
 async function restart(page, command) {
   await page.goto("about:blank");
   await send(command);
@@ -22,7 +22,7 @@ const steps = {
   async "empty coordinator shows instructions"(page) {
     await restart(page, "empty");
     await page.goto(url);
-    await page.shows("No run yet");
+    await page.shows("No runs yet");
     await page.shows("hatebeam submit --width 100k --watch");
     await page.shows("hatebeam worker --store STORE");
     await picture("empty");
@@ -39,7 +39,7 @@ const steps = {
     await page.shows("The enemy’s reason");
     await page.press(" ");
     await page.shows("Piece");
-    // The security headers permit the worker and its WebAssembly.
+    // The dashboard's security headers must permit the web worker and its WebAssembly.
     await page.click("button", "Search from here");
     await page.shows("Ended: every game is over");
   },
@@ -69,7 +69,7 @@ const steps = {
         for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
       });
       window.observer.observe({ type: "longtask" }); true`);
-    // For comparison, count the frames that an idle page draws on this machine.
+    // For comparison, count the frames that an idle page draws in 3 seconds.
     const idle = await page.evaluate(framesIn(1500)) * 2;
     const started = Date.now();
     await page.click("tbody a", RUNNING);
@@ -80,8 +80,8 @@ const steps = {
     const loaded = Date.now() - started;
     assert(loaded < 45_000, `loading all depths takes ${loaded} ms`);
     console.log(`${depths} depths: loaded after ${loaded} ms`);
-    // The page is not saturated while ten depths per second arrive. This counts the page's own processor time, so other
-    // work on the machine does not matter.
+    // Check that the page is not saturated while about ten depths per second arrive. This measures the page's own
+    // processor time, so other work on the machine does not matter.
     await page.send("Performance.enable", { timeDomain: "threadTicks" });
     const worked = async () => {
       const { metrics } = await page.send("Performance.getMetrics");
@@ -98,7 +98,7 @@ const steps = {
     const longest = await page.evaluate("window.longest");
     console.log(`busy for ${Math.round(busy * 100)} % of the time; ${drawn} frames in 3 s (${idle} on an idle page), ` +
       `longest task ${Math.round(longest)} ms`);
-    assert(busy < 0.6, `the page is busy for ${busy} of the time`);
+    assert(busy < 0.6, `the page is busy for ${Math.round(busy * 100)} % of the time`);
     assert(drawn > 3, `the page draws only ${drawn} frames in 3 s`);
   },
 
@@ -108,12 +108,12 @@ const steps = {
       "c5d.18xlarge, spot", "of $2.00", "Evaluator score", "Height of the best well", "Bytes stored per depth", "The price of 1 worker is unknown"]) {
       await page.shows(text);
     }
-    // The shown speed equals the speed of the last ten records.
+    // The page shows the speed of the last ten depths.
     const [children, seconds] = (await send("speed")).split(" ").map(Number);
     const shown = await page.until("document.querySelector('.card.speed dd').textContent");
     const digits = Number(shown.replace("M", ""));
     assert(Math.abs(digits * 1e6 - children / seconds) < 0.02 * children / seconds, `shown: ${shown}, expected: ${children / seconds}`);
-    // Limits that are nearly reached are highlighted.
+    // Both limits are nearly reached, so both are highlighted.
     assert.equal(await page.evaluate("document.querySelectorAll('.budget.warn').length"), 2);
     await picture("run");
     await picture("run-whole", { whole: true });
@@ -125,7 +125,7 @@ const steps = {
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 1,')");
     await page.click(".wells button", "Next depth");
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 2,')");
-    // The same depth remains selected while new depths arrive.
+    // New depths do not change the selection.
     await send("grow 2");
     await page.shows("Depth 2,");
     // Move the slider with the keyboard.
@@ -182,7 +182,7 @@ const steps = {
     await send("grow 5");
     await page.until("document.getElementById('offline').hidden");
     await page.until(`document.querySelector(".well-title").textContent.startsWith("Depth ${(before + 5).toLocaleString("en-US")},")`);
-    assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser has reported no error");
+    assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser reported no errors while the server was unreachable");
   },
 
   async "worker is drained after confirmation"(page) {
@@ -272,7 +272,7 @@ const steps = {
     await page.goto(`${url}#/run/no-such-run`);
     await page.shows("All runs");
     await page.shows('there is no run "no-such-run"');
-    assert(await page.evaluate("document.getElementById('offline').hidden"), "the coordinator is reachable");
+    assert(await page.evaluate("document.getElementById('offline').hidden"), "the page reports a reachable coordinator as offline");
     assert(page.expectErrors(/status of (501|404)/) >= 4);
   },
 
@@ -415,7 +415,7 @@ const steps = {
         assert.deepEqual(faults, [], `${scheme} ${path}`);
       }
     }
-    // Take screenshots with a realistic number of depths. Those in the documentation are of a real run.
+    // Take screenshots with a realistic number of depths.
     await restart(page, "busy 160");
     await page.goto(url);
     for (const scheme of ["light", "dark"]) {
@@ -425,7 +425,7 @@ const steps = {
       await page.until("document.querySelectorAll('.u-wrap canvas').length === 6");
       await picture(`run-${scheme}`);
     }
-    // The theme button overrides the system's theme, and its setting persists.
+    // The theme button overrides the system's theme, also after the page is reloaded.
     await page.prefer({ "prefers-color-scheme": "light" });
     await page.until("document.documentElement.dataset.theme === 'light'");
     const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
@@ -488,7 +488,7 @@ const steps = {
   },
 };
 
-/** Returns an expression that counts the frames that the page draws in this time. */
+/** Returns an expression that counts the frames that the page draws in `ms` milliseconds. */
 function framesIn(ms) {
   return `new Promise((resolve) => {
     let frames = 0;
@@ -498,10 +498,10 @@ function framesIn(ms) {
   })`;
 }
 
-/** Expression that is true when the page has loaded its data. */
+/** An expression that is true if the page has loaded its data. */
 const settled = `document.querySelector("main").innerText.length > 150 && !/Reading the game back|Waiting for the/.test(document.querySelector("main").innerText)`;
 
-/** Collects the contents of all further downloads in `saved`. */
+/** An expression that makes the page collect the contents of its downloads in `saved`. */
 const collectDownloads = `(() => {
   window.saved = [];
   if (window.collects) return;
@@ -510,7 +510,7 @@ const collectDownloads = `(() => {
   URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return create.call(URL, blob); };
 })()`;
 
-/** Finds text whose contrast with its background is below 4.5, or below 3 for large text. */
+/** An expression that finds text whose contrast with its background is below 4.5, or below 3 for large text. */
 const contrastFaults = `(() => {
   const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (text) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = text; pen.fillRect(0, 0, 1, 1); return [...pen.getImageData(0, 0, 1, 1).data]; };

@@ -1,9 +1,9 @@
-// A page in Chromium for a test script. The arguments of the script are the browser, a URL (unless the script has its own
-// server), and optionally a folder for screenshots.
+// A page in Chromium for a test script. The script's arguments are the path of Chromium, a URL (unless the script runs its
+// own server), and optionally a folder for screenshots.
 //
-// The test that starts the script runs the servers. The script sends commands such as `@stop` and `@start` to the test on
+// A Rust test starts the script and may run servers for it. The script prints commands such as `@stop` and `@start` on
 // standard output, and the test answers each command with one line on the script's standard input. If HATEBEAM_STEPS is set,
-// the script runs only steps whose name contains its value.
+// the script runs only the steps whose names contain its value.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -28,11 +28,11 @@ export class Session {
     this.chromium = chromium;
     this.page = page;
     this.url = url;
-    /** Sends a command to the test and returns the answer. */
+    /** Sends a command to the Rust test and returns the answer. */
     this.send = async (command) => {
       console.log(`@${command}`);
       const { value, done } = await lines.next();
-      assert(!done, "the test does not answer");
+      assert(!done, "the Rust test did not answer");
       return value;
     };
     this.picture = async (name, options) => {
@@ -40,7 +40,7 @@ export class Session {
       mkdirSync(folder, { recursive: true });
       await page.picture(join(folder, `${name}.png`), options);
     };
-    /** Runs a step. Checks that the page reports no unexpected errors and shows no undefined value. */
+    /** Runs a step, then checks that the page has reported no unexpected errors and shows no undefined values. */
     this.step = async (name, work) => {
       const only = process.env.HATEBEAM_STEPS;
       if (only && !name.includes(only)) return;
@@ -59,12 +59,12 @@ export class Session {
     };
   }
 
-  /** Ends a session after all its steps have succeeded. */
+  /** Ends the session and checks that the page has sent requests only to its own host. */
   async close() {
     await this.chromium.close();
     assert.deepEqual([...this.page.hosts], [new URL(this.url).host], "the page loads nothing from other hosts");
     console.log("@done");
-    // The script expects no further answers.
+    // An open standard input would keep the script running.
     process.stdin.destroy();
   }
 }

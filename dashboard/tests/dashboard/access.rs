@@ -1,4 +1,4 @@
-//! Tests which requests the server admits with and without a token and TLS.
+//! Tests of access control: origins, host names, tokens, cookies and TLS.
 
 use crate::client::{Client, exchange};
 use crate::fake::{FakeCoordinator, serve, settings};
@@ -106,7 +106,7 @@ async fn every_call_except_sign_in_requires_the_token() {
 }
 
 #[tokio::test]
-async fn view_token_changes_nothing() {
+async fn view_token_permits_no_changes() {
     let fake = FakeCoordinator::busy(1);
     const VIEW: &str = "correct-horse-binoculars";
     let with_tokens = Settings {
@@ -140,7 +140,7 @@ async fn view_token_changes_nothing() {
             assert_eq!(refused.status, 403, "{path}");
             assert!(refused.body.contains("`token`"), "{}", refused.body);
         }
-        // An estimate spends nothing.
+        // An estimate is a POST request, but it changes nothing.
         assert_ne!(
             viewer.post("/api/v1/estimate", &json!({})).await.status,
             403
@@ -203,7 +203,7 @@ async fn login_exchanges_token_for_cookie() {
 }
 
 #[tokio::test]
-async fn network_address_requires_tls_and_token_unless_allowed() {
+async fn network_address_requires_tls_and_token_unless_insecure_bind_is_set() {
     let open = |tls: Option<Tls>, token: Option<&str>, insecure_bind| Settings {
         listen: "0.0.0.0:0".parse().unwrap(),
         tls,
@@ -287,7 +287,7 @@ async fn https_server_requires_no_client_certificate() {
             exchange(stream, &client.request("GET", path, b"")).await
         }
     };
-    // The certificate is also valid for loopback names, which users of an SSH tunnel need.
+    // The certificate must also be valid for loopback names, which users of an SSH tunnel need.
     for name in ["coordinator.hatebeam", "localhost", "127.0.0.1", "::1"] {
         let response = call(name, client.clone(), "/api/v1/runs").await;
         assert_eq!(response.status, 200, "{name}");

@@ -171,7 +171,7 @@ async fn api_estimates_submits_and_cancels_runs_and_drains_workers() {
         (request.max_cost_micros, request.max_seconds),
         (12_500_000, 7200)
     );
-    // The response contains the text of the service's error.
+    // The response contains the message of the service's error.
     let refused = client.post("/api/v1/runs", &form(0)).await;
     assert_eq!(
         (refused.status, refused.error().as_str()),
@@ -220,7 +220,7 @@ async fn invalid_and_oversized_bodies_are_rejected() {
         assert_eq!(response.status, status, "{} {}", body.len(), response.body);
         assert!(!response.error().is_empty());
     }
-    // A form on another site could send these content types.
+    // A form on another site can send these content types.
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -241,7 +241,7 @@ async fn invalid_and_oversized_bodies_are_rejected() {
 }
 
 #[tokio::test]
-async fn game_is_taken_from_result_or_read_back() {
+async fn game_comes_from_the_result_or_is_read_back() {
     let fake = FakeCoordinator::busy(3);
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);

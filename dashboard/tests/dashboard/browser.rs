@@ -1,4 +1,5 @@
-//! Tests the dashboard in Chromium. The script `tests/browser/pages.mjs` controls the browser; this file runs the server.
+//! Test of the dashboard in Chromium. The script `tests/browser/pages.mjs` controls the browser, and this test runs the
+//! server.
 
 use crate::fake::{FakeCoordinator, RECORD, estimator, settings};
 use crate::support::Browser;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
 
-/// Number of depths of the run, about forty times as many as a real run has.
+/// Default number of depths in the running run, about forty times as many as in a real run.
 const DEPTHS: u32 = 10_000;
 
 /// A server that can be stopped and restarted at the same address.

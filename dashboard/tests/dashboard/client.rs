@@ -1,4 +1,4 @@
-//! A simple HTTP client over plain sockets.
+//! A simple HTTP client.
 
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ impl Response {
     }
 }
 
-/// A client that sends requests with these headers to one address.
+/// A client that sends requests with the same headers to one address.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -86,7 +86,7 @@ pub(crate) async fn exchange(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     request: &[u8],
 ) -> Response {
-    // Writing may fail, because the server may respond and close the connection before it reads the whole request.
+    // The server may respond and close the connection before it reads the whole request, so writing may fail.
     let _ = stream.write_all(request).await;
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response).await;
@@ -128,7 +128,7 @@ fn decode_chunks(mut body: &str) -> String {
     whole
 }
 
-/// Reads the first `count` events of a stream.
+/// Reads the first `count` events of a stream, or all events if it ends earlier.
 pub(crate) async fn events(client: &Client, path: &str, count: usize) -> Vec<(String, Value)> {
     let mut stream = TcpStream::connect(client.address).await.unwrap();
     stream

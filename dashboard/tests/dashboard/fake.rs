@@ -1,4 +1,4 @@
-//! A fake coordinator. Tests set its runs, depths and workers.
+//! A fake coordinator with runs, depths and workers that tests can change.
 
 use hatebeam_dashboard::{Estimate, Estimator, Server, Settings, bind};
 use hatebeam_game::{Enemy, Geometry};
@@ -21,14 +21,14 @@ pub(crate) const RECORD: &str = include_str!("../../../examples/games/david-and-
 pub(crate) const RUNNING: &str = "patterns-1000000-5f3a9c1e";
 pub(crate) const FINISHED: &str = "patterns-10000-0f1e2d3c";
 pub(crate) const QUEUED: &str = "knewjade-250000-00c0ffee";
-/// Maximum number of records in a message. The coordinator has the same limit.
+/// Maximum number of depth records in a message. The coordinator has the same limit.
 const MAX_RECORDS: usize = 1000;
 
 /// State of the fake coordinator.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) runs: Vec<v1::RunStatus>,
-    /// Depth records of the running run.
+    /// Depth records of the first run.
     pub(crate) depths: Vec<v1::DepthRecord>,
     pub(crate) workers: Vec<v1::WorkerStatus>,
     pub(crate) alerts: Vec<v1::Alert>,
@@ -36,11 +36,11 @@ pub(crate) struct World {
     pub(crate) drained: Vec<String>,
     /// Whether the coordinator can read back games.
     pub(crate) has_games: bool,
-    /// Wells of a real game. They are reused cyclically as the best wells of the depths.
+    /// Wells of a real game. The best wells of the depths cycle through them.
     wells: Vec<String>,
 }
 
-/// A fake coordinator. Its clones share one state.
+/// A fake coordinator. Its clones share their state.
 #[derive(Clone)]
 pub(crate) struct FakeCoordinator {
     world: Arc<Mutex<World>>,
@@ -271,7 +271,7 @@ impl Runs for FakeCoordinator {
         &self,
         request: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
-        // Pages of one run.
+        // Each page contains one run.
         let page = request.into_inner().page.parse().unwrap_or(0);
         let runs = self.world().runs.clone();
         let next = match page + 1 < runs.len() {
@@ -411,7 +411,7 @@ impl Runs for FakeCoordinator {
     }
 }
 
-/// Returns an estimator that fails for a width of one million and returns fixed numbers for all other runs.
+/// Returns an estimator that fails for a width of one million and returns made-up numbers for other widths.
 pub(crate) fn estimator() -> Estimator {
     Arc::new(|request| {
         let width = request.form.spec.width;
@@ -432,7 +432,7 @@ pub(crate) fn estimator() -> Estimator {
     })
 }
 
-/// Returns settings for any free loopback port, without TLS and without a token.
+/// Returns settings that use any free loopback port, without TLS and without a token.
 pub(crate) fn settings() -> Settings {
     Settings {
         listen: "127.0.0.1:0".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! Tests the dashboard of a fake coordinator over real sockets and in a real browser.
+//! Tests of the dashboard with a fake coordinator, over real sockets and in a real browser.
 
 #![allow(clippy::unwrap_used)] // test helpers also unwrap
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 /// Maximum duration of a script.
 const TIMEOUT: Duration = Duration::from_secs(420);
 
-/// The programs that run a script.
+/// Paths of the programs that run a script.
 pub(crate) struct Browser {
     chromium: PathBuf,
     node: PathBuf,
 }
 
-/// Returns the path of the first of these programs that is installed.
+/// Returns the path of the first program in `names` that is installed.
 fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -34,15 +34,15 @@ impl Browser {
             chromium.or_else(|| program(&["chromium", "chromium-browser", "google-chrome"]));
         let (Some(chromium), Some(node)) = (chromium, program(&["node", "nodejs"])) else {
             eprintln!(
-                "skipped the browser test: it needs chromium and node (apt-get install chromium nodejs)"
+                "skipped: chromium or node is not installed (apt-get install chromium nodejs)"
             );
             return None;
         };
         Some(Browser { chromium, node })
     }
 
-    /// Runs a script for a URL until it ends. When the script prints a line that starts with `@`, executes the line as a
-    /// command and writes the answer as one line to the script's standard input.
+    /// Runs a script until it ends, with `url` as its argument. If the script prints a line that starts with `@`, calls
+    /// `execute` with the rest of the line and writes the answer to the script's standard input.
     #[track_caller]
     pub(crate) fn run(&self, script: &Path, url: &str, mut execute: impl FnMut(&str) -> String) {
         let mut child = Command::new(&self.node)
@@ -71,7 +71,7 @@ impl Browser {
                 Some("done") => has_ended = true,
                 Some(command) => {
                     let answer = execute(command);
-                    // Writing fails if the script has ended; then its exit status reports the error.
+                    // Writing fails if the script has ended. Its exit status is checked below.
                     let _ = writeln!(answers, "{answer}");
                 }
                 None => println!("{line}"),
