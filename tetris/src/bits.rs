@@ -1,6 +1,6 @@
 //! Sums over the set bits of a mask.
 
-/// Sum of the positions of the set bits, and number of set bits, for each byte value.
+/// For each byte value, the sum of the positions of its set bits and the number of set bits.
 const BYTE_SUMS: [(u8, u8); 256] = {
     let mut sums = [(0u8, 0u8); 256];
     let mut byte = 0;

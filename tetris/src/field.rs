@@ -3,9 +3,9 @@
 use std::fmt;
 use thiserror::Error;
 
-/// Maximum number of columns of a [`Field`].
+/// Maximum number of columns in a [`Field`].
 pub const MAX_WIDTH: usize = 16;
-/// Maximum number of rows of a [`Field`]. The other eight bits of a column's mask are for a piece that extends above the
+/// Maximum number of rows in a [`Field`]. The other eight bits of a column's mask are for a piece that extends above the
 /// field.
 pub const MAX_HEIGHT: usize = 56;
 
@@ -31,17 +31,17 @@ pub enum FieldError {
     TooManyRows {
         /// Number of rows in the text.
         given: usize,
-        /// Number of rows of the field.
+        /// Number of rows in the field.
         height: usize,
     },
     /// A row of the text has the wrong length.
     #[error("row {row} has {given} cells: {width} are needed")]
     RowLength {
-        /// Index of the row, counted from 1 at the top.
+        /// Row number in the text, counted from 1.
         row: usize,
         /// Number of cells in the text.
         given: usize,
-        /// Number of columns of the field.
+        /// Number of columns in the field.
         width: usize,
     },
     /// A character represents neither a filled nor an empty cell.
@@ -49,7 +49,7 @@ pub enum FieldError {
         "`{found}` in row {row} is not a cell: use X or # for filled, _, . or a space for empty"
     )]
     Cell {
-        /// Index of the row, counted from 1 at the top.
+        /// Row number in the text, counted from 1.
         row: usize,
         /// The invalid character.
         found: char,
@@ -72,7 +72,8 @@ impl Field {
         })
     }
 
-    /// Parses a field from rows of text. The last row of text is the floor row. Rows above the first one are empty.
+    /// Parses a field from rows of text. The last row of text is the floor row. If there are fewer rows than `height`, the
+    /// rows above them are empty.
     pub fn parse<S: AsRef<str>>(
         width: usize,
         height: usize,
@@ -167,7 +168,7 @@ impl Field {
         full & self.mask()
     }
 
-    /// Removes the rows in a mask and moves the rows above them down.
+    /// Removes the rows whose bits are set in a mask, and moves the rows above them down.
     pub fn remove_rows(&mut self, mut rows: u64) {
         while rows != 0 {
             let highest = 63 - rows.leading_zeros();

@@ -1,5 +1,5 @@
-//! Tests of the game of dropped pieces. They compare it with test vectors, and with slow implementations on random
-//! fields. The slow implementations process single cells.
+//! Tests of the game of dropped pieces. They compare it with test vectors and, on random fields, with slow implementations
+//! that process single cells.
 
 #![allow(clippy::unwrap_used)]
 
@@ -280,7 +280,7 @@ fn error_for_invalid_set_names_the_reason() {
 }
 
 #[test]
-fn ambiguous_first_line_of_piece_is_an_error() {
+fn first_line_of_piece_is_a_name_a_row_or_an_error() {
     let name = |text: &str| PieceSet::parse(text).map(|set| set.piece(0).name().to_owned());
     for (text, expected) in [
         ("X:\n##\n##\n", "X"),

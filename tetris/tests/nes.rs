@@ -1,4 +1,4 @@
-//! Tests of Nintendo Tetris. They compare it with test vectors, and with a slow search on random boards that moves pieces
+//! Tests of Nintendo Tetris. They compare it with test vectors and, on random boards, with a slow search that moves pieces
 //! cell by cell.
 
 #![allow(clippy::unwrap_used)]
@@ -155,8 +155,8 @@ fn register_returns_to_first_state_after_period() {
 
 #[test]
 fn transition_table_matches_cartridge_generator() {
-    // Draw once with every state of the register and every number of pieces modulo 8, as if all these cases were equally
-    // likely.
+    // Draw once with each combination of a state of the register and a number of pieces modulo 8. The table assumes that all
+    // combinations are equally likely.
     for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
         let mut counts: HashMap<Piece, u32> = HashMap::new();
         for register in 0..=u16::MAX {
@@ -226,8 +226,8 @@ fn scores_and_levels_match_test_vectors() {
     assert_eq!(u64::from(MAXOUT), vectors["maxout"].as_u64().unwrap());
 }
 
-/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. The score is
-/// computed by dynamic programming over the number of rows cleared.
+/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. Computes the score
+/// by dynamic programming over the number of rows cleared.
 fn best_score(start_level: u32) -> u32 {
     let mut best = vec![0; 235];
     for lines in (0..230usize).rev() {
@@ -390,7 +390,7 @@ proptest! {
     }
 
     #[test]
-    fn evaluating_all_placements_at_once_gives_same_values_as_one_by_one(seed: u64) {
+    fn evaluate_all_gives_same_values_as_single_evaluations(seed: u64) {
         let mut rng = Rng::new(seed);
         let (mut finder, mut values) = (Placements::new(), Vec::new());
         for rule in Rows::ALL {

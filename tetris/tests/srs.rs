@@ -1,4 +1,4 @@
-//! Tests of guideline Tetris. They compare it with test vectors, and with a slow search on random fields that moves pieces
+//! Tests of guideline Tetris. They compare it with test vectors and, on random fields, with a slow search that moves pieces
 //! cell by cell.
 
 #![allow(clippy::unwrap_used)]
@@ -451,7 +451,7 @@ fn low_field_that_cannot_be_cleared_is_an_error() {
 }
 
 const SRS_FILE: &str = "\
-# pivots, as solution-finder has them
+# The shifts apply to pivots, as in solution-finder's files.
 L.NE=(0,0)(-1,0)(-1,+1)(0,-2)(-1,-2)\nL.ES=(0,0)(+1,0)(+1,-1)(0,+2)(+1,+2)
 L.SW=(0,0)(+1,0)(+1,+1)(0,-2)(+1,-2)\nL.WN=(0,0)(-1,0)(-1,-1)(0,+2)(-1,+2)
 L.NW=(0,0)(+1,0)(+1,+1)(0,-2)(+1,-2)\nL.WS=(0,0)(-1,0)(-1,-1)(0,+2)(-1,+2)
@@ -581,7 +581,7 @@ fn piece_that_cannot_spawn_has_no_placements() {
 }
 
 #[test]
-fn every_placement_is_reached_with_its_keys() {
+fn keys_lead_to_every_placement() {
     let mut rng = Rng::new(1);
     let mut pressed = 0;
     for number in 0..15 {
@@ -593,7 +593,7 @@ fn every_placement_is_reached_with_its_keys() {
                 let finder = Placements::new(table.clone(), mode);
                 for placement in finder.find(&field, piece).iter() {
                     if field.pile_height() > 16 && mode == DropMode::Hard {
-                        continue; // turned above everything, which keys cannot always do
+                        continue; // The finder turns pieces above the field. Keys turn them at the spawn row.
                     }
                     let keys = keys_to(&field, placement, &table, mode).unwrap();
                     let locked = slow::lock(&field, piece, kicks, &keys);

@@ -33,7 +33,7 @@ pub const BCTS_NAMES: [&str; 9] = [
     "diversity",
 ];
 
-/// Counts for a field. The paper's features are computed from these counts.
+/// Counts for a field, from which the paper's features are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldCounts {
     /// Height of the highest filled cell, counted from the floor.
@@ -86,7 +86,7 @@ fn holes(field: &Field) -> i32 {
     let width = field.width();
     let mask = field.mask();
     let top = 1u64 << (field.height() - 1);
-    // The search starts with the empty cells above each column. In most fields, few other empty cells remain.
+    // Start with the empty cells above each column. In most fields, few other empty cells remain.
     let empty: [u64; 16] = std::array::from_fn(|x| !field.columns[x] & mask);
     let mut reached = [0u64; 16];
     for x in 0..width {
@@ -123,7 +123,7 @@ fn spread(seeds: u64, free: u64) -> u64 {
     }
 }
 
-/// Features of an action in the paper's set.
+/// The paper's features of an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaperFeatures {
     /// Number of rows cleared, change in holes, and change in blocked cells.
@@ -194,7 +194,7 @@ impl PaperFeatures {
     }
 }
 
-/// Features of an action in the controllers' set.
+/// The controllers' features of an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControllerFeatures {
     /// Height of the piece's middle before rows are cleared; the floor row has height 1.

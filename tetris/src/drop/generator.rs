@@ -1,14 +1,14 @@
-//! Generators of the next piece. Pieces are independent and uniformly distributed, or come in bags: random permutations
-//! of the whole set.
+//! Generators of the next piece. Pieces are either independent and uniformly distributed, or drawn from bags, which are
+//! random permutations of the whole set.
 
 use crate::Rng;
 
 /// Kind of a [`Generator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GeneratorKind {
-    /// Every piece is equally likely, independent of the previous pieces.
+    /// Every piece is equally likely, independently of the previous pieces.
     Uniform,
-    /// Pieces come in random permutations of the whole set.
+    /// Pieces are drawn from random permutations of the whole set.
     Bag,
 }
 
@@ -22,7 +22,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Creates a stream for a set of `pieces` pieces.
+    /// Creates a stream for a piece set with `pieces` pieces.
     pub fn new(kind: GeneratorKind, pieces: usize, rng: Rng) -> Generator {
         Generator {
             kind,

@@ -42,7 +42,7 @@ pub struct Drop {
     pub eroded_cells: u8,
 }
 
-/// Error for a game that cannot be set up or an action that does not exist.
+/// Error for a game that cannot be created, or for an action that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DropError {
     /// The field is out of range.
@@ -53,9 +53,9 @@ pub enum DropError {
     PieceTooWide {
         /// Name of the piece.
         name: String,
-        /// Number of columns of the piece's widest rotation.
+        /// Number of columns in the piece's widest rotation.
         needed: usize,
-        /// Number of columns of the field.
+        /// Number of columns in the field.
         width: usize,
     },
     /// The action's rotation or column is out of range.
@@ -141,8 +141,8 @@ impl DropGame {
     }
 
     /// Returns the number of actions that have the same result as `action`, including `action` itself. `action` must be
-    /// one of [`DropGame::distinct_actions`]. Agents that break ties uniformly over all actions count a distinct action
-    /// this many times.
+    /// one of [`DropGame::distinct_actions`]. An agent that breaks ties uniformly over all actions uses this number as
+    /// the weight of a distinct action.
     pub fn multiplicity(&self, piece: usize, action: Action) -> usize {
         let piece = self.set.piece(piece);
         (0..ROTATIONS as u8)

@@ -29,7 +29,7 @@ pub struct PieceSet {
     pieces: Vec<DropPiece>,
 }
 
-/// Error for a set that cannot be read.
+/// Error for a set that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SetError {
     /// The text contains no piece.
@@ -63,17 +63,17 @@ pub enum SetError {
         "`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty; write a name as `NAME:` above the rows"
     )]
     Cell {
-        /// Number of the line of text, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// The invalid character.
         found: char,
     },
-    /// The first line of a piece may be a name or a row of cells.
+    /// The first line of a piece is ambiguous: it may be a name or a row of cells.
     #[error(
         "`{text}` in line {line} may be a name or a row: write the name as `{text}:`, or the rows with # and ."
     )]
     AmbiguousName {
-        /// Number of the line of text, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// The first line of the piece.
         text: String,
@@ -114,7 +114,7 @@ impl Turned {
         usize::from(self.height)
     }
 
-    /// Returns the masks of the columns. The lowest bit is the piece's lowest row.
+    /// Returns the masks of the columns. The lowest bit of a mask is the piece's lowest row.
     pub fn columns(&self) -> &[u8] {
         &self.columns[..self.width()]
     }
@@ -140,7 +140,7 @@ impl DropPiece {
         let thrice = clockwise(&twice);
         let rotations =
             [cells, &once, &thrice, &twice].map(|cells: &[(usize, usize)]| Turned::new(cells));
-        // The columns of the second rotation are the rows of the first.
+        // The columns of the clockwise rotation are the rows of the original piece.
         if rotations[0].columns().contains(&0) {
             return Err(SetError::EmptyColumn(name.to_owned()));
         }
@@ -238,18 +238,18 @@ impl PieceSet {
         &self.pieces
     }
 
-    /// Returns a piece by its index.
+    /// Returns the piece with the given index.
     pub fn piece(&self, index: usize) -> &DropPiece {
         &self.pieces[index]
     }
 
-    /// Returns the index of the piece with the given name.
+    /// Returns the index of the piece with the given name, or `None` if there is no such piece.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.pieces.iter().position(|piece| piece.name == name)
     }
 }
 
-/// Returns the name of a piece if its first line is a name and not a row.
+/// Returns the name in the first line of a piece, or `None` if the first line is a row of cells.
 fn piece_name(block: &[(usize, &str)]) -> Result<Option<String>, SetError> {
     let (line, first) = block[0];
     let text = first.trim();
@@ -257,7 +257,7 @@ fn piece_name(block: &[(usize, &str)]) -> Result<Option<String>, SetError> {
         return Ok(Some(name.trim_end().to_owned()));
     }
     if text.chars().all(|c| matches!(c, 'X' | '_')) {
-        // A row in the notation of X and _ must fit to the other rows. Otherwise it may be a name.
+        // If no line contains # or . and all lines have the same length, the first line is a row.
         let is_row = |row: &str| row.len() == first.len() && !row.contains(['#', '.']);
         if block.iter().all(|(_, row)| is_row(row)) {
             return Ok(None);

@@ -12,10 +12,10 @@ pub(crate) const WIDTH: usize = 10;
 /// Number of visible rows.
 pub(crate) const VISIBLE: usize = 20;
 
-/// Rule set for the rows of a board.
+/// Rule set for the number of rows on a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
-    /// 20 rows. No cell of a piece may be above them.
+    /// 20 rows, above which no cell of a piece may be.
     Twenty,
     /// 22 rows: the 20 visible rows, and two rows above them that behave like the visible rows. Pieces spawn in the same
     /// visible row as with the other rule sets.
@@ -93,7 +93,7 @@ pub struct Locked {
     pub lines: u8,
 }
 
-/// Error for a board that cannot be parsed, or a piece that does not fit.
+/// Error for a board that cannot be parsed, or for a piece that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BoardError {
     /// The name of a rule set is unknown.
@@ -104,13 +104,13 @@ pub enum BoardError {
     TooManyRows {
         /// Number of rows in the text.
         given: usize,
-        /// Number of rows of the board.
+        /// Maximum number of rows.
         most: usize,
     },
     /// A row of the text has the wrong length.
     #[error("row {row} has {given} cells: 10 are needed")]
     RowLength {
-        /// Index of the row, counted from 1 at the top.
+        /// Row number in the text, counted from 1.
         row: usize,
         /// Number of cells in the text.
         given: usize,
@@ -120,7 +120,7 @@ pub enum BoardError {
         "`{found}` in row {row} is not a cell: use X or # for filled, _, . or a space for empty"
     )]
     Cell {
-        /// Index of the row, counted from 1 at the top.
+        /// Row number in the text, counted from 1.
         row: usize,
         /// The invalid character.
         found: char,
@@ -148,7 +148,7 @@ impl Board {
         }
     }
 
-    /// Parses a board from rows of text. The last row of text is the floor row. Rows above the first one are empty.
+    /// Parses a board from rows of text. The last row of text is the floor row. Rows above the given rows are empty.
     pub fn parse<S: AsRef<str>>(rows: Rows, text: &[S]) -> Result<Board, BoardError> {
         let mut board = Board::empty(rows);
         let most = rows.kept();
@@ -201,7 +201,7 @@ impl Board {
         (1 << self.rows.count()) - 1
     }
 
-    /// Returns whether `piece` fits at the position where it spawns. If it does not fit, the game is over.
+    /// Returns whether `piece` fits at its spawn position. If it does not fit, the game is over.
     pub fn spawns(&self, piece: Piece) -> bool {
         let above = self.rows.above() as i8;
         shape(piece, 0)
@@ -263,7 +263,7 @@ impl Board {
     }
 
     fn remove_rows(&mut self, mut rows: u32) {
-        // The highest full row is removed first, because this does not move the other full rows.
+        // Remove the highest full row first, because this does not move the other full rows.
         while rows != 0 {
             let row = rows.trailing_zeros();
             let above = (1u32 << row) - 1;

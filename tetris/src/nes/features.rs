@@ -81,7 +81,7 @@ const ORDER: [usize; 16] = [1, 11, 2, 3, 5, 4, 6, 7, 8, 10, 9, 14, 15, 16, 12, 1
 /// Term that replaces the weighted number of rows cleared if a move clears four rows.
 const TETRIS: f64 = -1e9;
 
-/// Features of a move, in the order of [`FEATURE_NAMES`].
+/// Values of the features for a move, in the order of [`FEATURE_NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Features(pub [i32; FEATURES]);
 
@@ -129,7 +129,7 @@ pub fn evaluate_all(
     evaluate_all_portable(board, piece, weights, placements, values);
 }
 
-/// Implements [`evaluate_all`] for the instruction sets that the caller is compiled for.
+/// Implements [`evaluate_all`]. The function is inlined, so it is compiled for the caller's instruction sets.
 #[inline(always)]
 fn evaluate_all_portable(
     board: &Board,
@@ -144,7 +144,7 @@ fn evaluate_all_portable(
         return;
     }
     let sums = BoardSums::of(board);
-    // This is a loop because a closure would not be compiled with the caller's instruction sets.
+    // This is a loop, because a closure would not be compiled for the caller's instruction sets.
     for &placement in placements.list() {
         let value = sums.features_after(piece, placement).value(weights);
         values.push(Valued { placement, value });
@@ -173,8 +173,8 @@ mod fast {
         values: &mut Vec<Valued>,
     ) {
         assert!(available());
-        // SAFETY: the line above checks that the processor has every instruction set that the function is compiled for.
-        // The function itself is safe code.
+        // SAFETY: the assertion above checks that the processor has every instruction set for which the function is
+        // compiled. The function contains only safe code.
         unsafe { with_avx2(board, piece, weights, placements, values) }
     }
 
@@ -199,21 +199,22 @@ const HEIGHT: usize = 4;
 const SOLID: usize = 5;
 const WEIGHTED_SOLID: usize = 6;
 
-/// Counts of one column. The counts of a board are the sums over its columns. Eight numbers fill one vector register.
+/// Counts for one column. The counts for a board are the sums over its columns. Eight numbers fill one vector register.
 type Counts = [i32; 8];
 
-/// One small number for each column, at the indices 1 to 10. The other elements fill up a vector register.
+/// One small number per column, at the indices 1 to 10. The other elements pad the array to the size of a vector register.
 type PerColumn = [i16; 16];
 
 /// Height that represents a wall. It is greater than the height of any column.
 const WALL: i16 = 64;
 
-/// Counts of a board. They make it fast to compute the features of a move, because a move changes at most four columns.
+/// Counts for a board, with which the features of a move are computed quickly: a move without cleared rows changes at most
+/// four columns.
 #[derive(Clone, Copy, Debug)]
 pub struct BoardSums {
     board: Board,
     rows: i32,
-    /// Number of top rows in which locked cells do not stay. `columns` does not contain these rows.
+    /// Number of rows at the top in which locked cells do not stay. `columns` does not contain these rows.
     shift: u32,
     columns: [u32; WIDTH],
     counts: [Counts; WIDTH],
@@ -230,7 +231,7 @@ pub struct BoardSums {
     full_right: [u32; WIDTH + 1],
 }
 
-/// Counts of a column, its height, and the minimum and maximum depth of its holes.
+/// Counts for a column, its height, and the minimum and maximum depth of its holes.
 struct Column {
     counts: Counts,
     height: i16,
@@ -256,7 +257,7 @@ fn position_sum(bits: u32) -> i32 {
 }
 
 impl Column {
-    /// Computes the counts of a column with `rows` rows. Bit 0 is the top row.
+    /// Computes the counts for a column with `rows` rows. Bit 0 is the top row.
     #[inline(always)]
     fn of(column: u32, rows: i32) -> Column {
         let all = (1u32 << rows) - 1;
@@ -439,7 +440,7 @@ impl BoardSums {
     #[inline(always)]
     #[expect(
         clippy::too_many_arguments,
-        reason = "no other function needs these arguments, so a struct for them would serve only this one"
+        reason = "a struct for these arguments would be used only here"
     )]
     fn assemble(
         &self,
@@ -479,7 +480,7 @@ impl BoardSums {
             i32::from(min_depth),
             i32::from(max_depth),
             total[TRANSITIONS],
-            // Add the pile's height for each wall: see `changes`.
+            // `changes` does not include the pile's height for each of the two walls.
             row_changes + 2 * highest,
             total[HEIGHT],
             highest,
@@ -493,9 +494,9 @@ impl BoardSums {
 
 /// Returns the number of rows in which the columns `x − 1` and `x` differ.
 ///
-/// A wall differs from an outer column in the column's empty cells up to the pile's height. Their number is the pile's
-/// height minus the column's number of filled cells. For a wall, this function returns only the negated number of
-/// filled cells, and the caller adds the pile's height.
+/// A wall differs from its neighbouring column in the column's empty cells up to the pile's height. The number of these
+/// cells is the pile's height minus the number of filled cells in the column. For a wall, this function returns only the
+/// negated number of filled cells, and the caller adds the pile's height.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     match x {

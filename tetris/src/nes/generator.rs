@@ -1,5 +1,5 @@
-//! Piece generators: the original cartridge's generator, and the generator of the piece sets with which an article's
-//! results were published.
+//! Piece generators: the original cartridge's generator, and the generator of the piece sets for which an article published
+//! results.
 
 use crate::{Mt19937, Piece, Rng};
 
@@ -14,8 +14,8 @@ pub const CARTRIDGE_ORDER: [Piece; 7] = [
     Piece::I,
 ];
 
-/// Probabilities of the cartridge's next piece, in 32nds. The row is the last piece and the column is the next piece, both
-/// in [`CARTRIDGE_ORDER`].
+/// Probabilities of the cartridge's next piece, in 32nds. Rows are last pieces and columns are next pieces, both in
+/// [`CARTRIDGE_ORDER`].
 ///
 /// The probability also depends on the number of pieces drawn, modulo 8. The table contains the mean over these eight
 /// cases, and assumes that the register's bits are uniformly distributed.
@@ -29,11 +29,11 @@ pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
     [5, 5, 5, 5, 6, 5, 1],
 ];
 
-/// Numbers that the cartridge uses for the spawn orientations of the pieces, in [`CARTRIDGE_ORDER`].
+/// Numbers by which the cartridge identifies the spawn orientations of the pieces, in [`CARTRIDGE_ORDER`].
 const SPAWN_IDS: [u16; 7] = [0x02, 0x07, 0x08, 0x0a, 0x0b, 0x0e, 0x12];
 
-/// The cartridge's generator. Its state is a 16-bit shift register, which is stepped once per frame, the number of pieces
-/// drawn, and the last piece.
+/// The cartridge's generator. Its state consists of a 16-bit shift register (which the cartridge steps once per frame), the
+/// number of pieces drawn, and the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cartridge {
     register: u16,
@@ -70,7 +70,7 @@ impl Cartridge {
         self.register
     }
 
-    /// Steps the register once. The cartridge does this in every frame.
+    /// Steps the register once.
     pub const fn step(&mut self) {
         let feedback = (self.register >> 1 ^ self.register >> 9) & 1;
         self.register = self.register >> 1 | feedback << 15;
@@ -120,7 +120,7 @@ const ARTICLE_ORDER: [Piece; 7] = [
 ];
 
 /// Generator of the published piece sets. It uses two Mersenne Twisters with the seeds `seed` and `seed + 1`. Each game
-/// continues with their states and the last piece of the game before.
+/// continues with their states and with the last piece of the previous game.
 #[derive(Clone, Debug)]
 pub struct ArticleSets {
     first: Mt19937,

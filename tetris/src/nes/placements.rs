@@ -1,5 +1,5 @@
-//! Placements that are reachable without gravity. They are found with a flood fill over all orientations, which processes
-//! all positions in a column at once.
+//! Placements that a piece can reach without gravity. A flood fill over all orientations finds them, and processes all
+//! positions in a column at once.
 
 use super::board::{Board, Rows, WIDTH};
 use super::shapes::{Shape, orientations};
@@ -79,7 +79,7 @@ impl Placements {
 /// Returns the positions at which all four cells are inside the board and empty.
 #[inline(always)]
 fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
-    // Two columns without empty cells on each side represent the walls.
+    // On each side, two columns without empty cells represent the wall.
     let mut empty = [0u32; WIDTH + 4];
     for (padded, column) in empty[2..].iter_mut().zip(&board.columns) {
         *padded = !column & board.mask();
@@ -107,7 +107,7 @@ fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
         let at = changed.trailing_zeros() as usize;
         changed &= changed - 1;
         shift(&mut reached[at], &free[at]);
-        // Turn in both directions. With two orientations both turns lead to the same orientation.
+        // Turn in both directions. If there are two orientations, both turns lead to the same one.
         let turns = [
             (at + 1) % orientations,
             (at + orientations - 1) % orientations,
@@ -147,7 +147,8 @@ fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
     }
 }
 
-/// Moves positions from one column to the next, and downwards there. Returns the new positions.
+/// Extends the positions in column `from` to column `to`, and downwards there. Returns a mask that is 0 if there are no
+/// new positions.
 #[inline(always)]
 fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize) -> u32 {
     let new = reached[from] & free[to] & !reached[to];
@@ -166,9 +167,10 @@ fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }
 
-/// The index that the published search assigns to each position of a piece. It orders placements with equal values.
+/// The index that the published search assigns to each position of a piece. It breaks ties between placements with equal
+/// values.
 ///
-/// A breadth-first search on the empty board assigns the indices. It tries the moves in this order: clockwise turn,
+/// A breadth-first search on the empty board assigns the indices. It tries moves in this order: clockwise turn,
 /// anticlockwise turn, down, left, right.
 #[derive(Clone, Debug)]
 pub struct Numbering {

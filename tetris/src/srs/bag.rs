@@ -27,10 +27,10 @@ pub enum BagError {
 }
 
 impl Bag {
-    /// A bag with all seven pieces.
+    /// A bag that contains all seven pieces.
     pub const FULL: Bag = Bag(0x7f);
 
-    /// Creates a bag in which exactly these pieces are left. An empty list creates a full bag.
+    /// Creates a bag that contains exactly these pieces. An empty list creates a full bag.
     pub fn of(pieces: &[Piece]) -> Result<Bag, BagError> {
         let mut bag = 0;
         for &piece in pieces {
@@ -42,7 +42,7 @@ impl Bag {
         Ok(if bag == 0 { Bag::FULL } else { Bag(bag) })
     }
 
-    /// Returns the bag that is left after a sequence of pieces has been drawn, starting from a full bag.
+    /// Returns the bag after a sequence of pieces has been drawn, starting from a full bag.
     pub fn after(pieces: &[Piece]) -> Result<Bag, BagError> {
         let mut bag = Bag::FULL;
         for (index, &piece) in pieces.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Search for the shortest list of keys that moves a piece from its spawn position to a placement.
+//! A search for the shortest list of keys that moves a piece from its spawn position to a placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -118,7 +118,7 @@ pub fn keys_to(
     if !start.fits(field, piece) {
         return None;
     }
-    // For each position, the key that leads to it and the previous position.
+    // For each position, the key that led to it and the previous position.
     let mut before: Vec<Option<(SrsKey, Falling)>> = vec![None; 4 * WIDTH * HEIGHT];
     let mut queue = VecDeque::from([start]);
     while let Some(at) = queue.pop_front() {

@@ -19,7 +19,7 @@ pub enum Kicks {
     SrsJstris180,
     /// SRS with the half turns of TETR.IO.
     SrsTetrio180,
-    /// The table of TETR.IO: SRS+, which has different shifts for I than SRS, with half turns.
+    /// SRS+, the table of TETR.IO. It differs from SRS in the shifts for I, and has half turns.
     SrsPlus,
 }
 
@@ -73,10 +73,10 @@ pub enum KickError {
     NoAssignment(usize),
     /// A key does not name a piece and a turn.
     #[error(
-        "line {line} of the kick table: `{key}` is not a turn: write for example T.NE, with N, E, S, W"
+        "line {line} of the kick table: `{key}` is not a turn: write a piece and two of N, E, S and W, such as T.NE"
     )]
     Key {
-        /// Index of the line of text, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// Text of the key.
         key: String,
@@ -84,7 +84,7 @@ pub enum KickError {
     /// A turn occurs twice.
     #[error("line {line} of the kick table: `{key}` occurs twice")]
     Duplicate {
-        /// Index of the line of text, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// Text of the key.
         key: String,
@@ -94,7 +94,7 @@ pub enum KickError {
         "line {line} of the kick table: `{value}` is not a list of shifts such as (0,0)(-1,+1)"
     )]
     Value {
-        /// Index of the line of text, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// Text of the value.
         value: String,
@@ -104,7 +104,7 @@ pub enum KickError {
         "line {line} of the kick table: `{to}` has no list of shifts: refer to a turn that has one"
     )]
     Reference {
-        /// Index of the line of text, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// The turn that the reference names.
         to: String,
@@ -133,7 +133,7 @@ type Shifts = Vec<(i8, i8)>;
 /// The shifts of every turn of every piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KickTable {
-    /// Shifts by piece, orientation before the turn, and orientation after it. They apply to the lower left corner of the
+    /// Shifts by piece, orientation before the turn, and orientation after it. A shift moves the lower left corner of the
     /// piece's cells, not of its box.
     shifts: Vec<Shifts>,
     half_turns: bool,
@@ -239,7 +239,7 @@ impl KickTable {
 
     /// Parses a table in the format of solution-finder's kick files. It consists of lines such as
     /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`. The
-    /// shifts apply to the piece's pivot. A mark `@` in front of a shift is ignored. The table must contain half turns
+    /// shifts apply to the piece's pivot. An `@` at the beginning of a shift is ignored. The table must contain half turns
     /// for all pieces or for none.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
@@ -272,8 +272,8 @@ impl KickTable {
         self.half_turns
     }
 
-    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. Returns an empty slice
-    /// if there is no such turn.
+    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. The slice is empty if the
+    /// table does not contain the turn.
     pub(crate) fn shifts(&self, piece: Piece, from: Orientation, to: Orientation) -> &[(i8, i8)] {
         &self.shifts[turn_index(piece, from, to)]
     }
@@ -411,7 +411,7 @@ fn parse_shifts(value: &str) -> Option<Shifts> {
             let (dx, dy) = pair.split_once(',')?;
             let dx: i8 = dx.trim().trim_start_matches('@').trim().parse().ok()?;
             let dy: i8 = dy.trim().parse().ok()?;
-            // Shifts longer than the field would overflow later.
+            // Reject shifts longer than the field, because they would overflow later.
             (dx.abs() <= 10 && dy.abs() <= 40).then_some((dx, dy))
         })
         .collect()

@@ -1,8 +1,8 @@
 //! Fields of at most four rows, stored in one word, and their placements. Searches for perfect clears use these fields.
 //!
-//! A column has six bits, of which the lowest is the floor row. The position of a piece is that of the lower left
-//! corner of its cells. Positions use all six bits. The space above the field is unlimited, but six rows of positions
-//! are enough to find every placement.
+//! A column has six bits, of which the lowest is the floor row. A mask of positions has the same layout; the position of a
+//! piece is the position of the lower left corner of its cells. The space above the field is unlimited, but six rows of
+//! positions are enough to find every placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -23,18 +23,18 @@ const ALL: u64 = (1 << (BITS * WIDTH)) - 1;
 const AIR: u64 = FLOOR * 0b11_0000;
 const TOP: u64 = FLOOR << (BITS - 1);
 
-/// A field of at most four rows, none of which is full. Cleared rows are removed: `rows` counts the remaining rows.
+/// A field of at most four rows, none of which is full. Cleared rows are removed, and `rows` counts the remaining rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LowField {
     cells: u64,
     rows: u8,
 }
 
-/// Error for a field in which a perfect clear of the given rows cannot be searched.
+/// Error for a field and a number of rows for which no perfect clear is possible or supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LowFieldError {
     /// The number of rows is out of range.
-    #[error("{0} rows are out of range: a perfect clear of 1 to 4 rows can be searched")]
+    #[error("{0} rows are out of range: the number of rows to clear must be 1 to 4")]
     Rows(usize),
     /// A filled cell is above the rows to clear.
     #[error(
@@ -122,8 +122,8 @@ impl LowField {
         bits
     }
 
-    /// Returns the cells column by column: bit `4 * x + y` is column `x` of row `y`. Rows that have been cleared are full
-    /// rows at the top.
+    /// Returns the cells column by column: bit `4 * x + y` is column `x` of row `y`. Cleared rows appear as full rows at the
+    /// top.
     #[inline]
     pub const fn column_bits(&self) -> u64 {
         let cleared = FLOOR * (0b1111 & !((1 << self.rows) - 1));
@@ -137,7 +137,7 @@ impl LowField {
         bits
     }
 
-    /// Returns the field of `rows` rows whose [`LowField::row_bits`] are `bits`, none of which may be full.
+    /// Returns the field with `rows` rows whose [`LowField::row_bits`] are `bits`. No row may be full.
     pub fn from_row_bits(bits: u64, rows: usize) -> LowField {
         let mut field = LowField {
             cells: 0,
@@ -151,7 +151,7 @@ impl LowField {
         field
     }
 
-    /// Returns the field as a [`Field`] of full height.
+    /// Converts the field to a [`Field`] of full height.
     pub fn to_field(&self) -> Field {
         let mut field = Field::new(WIDTH, HEIGHT).expect("WIDTH and HEIGHT are valid");
         for x in 0..WIDTH {
@@ -190,19 +190,19 @@ impl LowField {
         self
     }
 
-    /// Returns the number of sides of empty cells that do not border on another empty cell of the remaining rows.
+    /// Returns the number of sides of empty cells that do not border on another empty cell in the remaining rows.
     #[inline]
     pub fn open_sides(&self) -> u32 {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
         let right = empty & empty >> BITS;
         let up = empty & empty >> 1;
-        // Every empty cell has four sides. Two neighbouring empty cells have one side each that does not count.
+        // Every empty cell has four sides. If two empty cells are neighbours, one side of each cell does not count.
         4 * empty.count_ones() - 2 * (right.count_ones() + up.count_ones())
     }
 
     /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill. A
-    /// piece can cross a border only in a row that is empty on both sides of it. If there is no such row, none appears
-    /// later, because placing a piece only fills cells and removes rows.
+    /// piece can cross a border only in a row in which both cells at the border are empty. If there is no such row, none
+    /// appears later, because placing a piece only fills cells and removes rows.
     #[inline]
     pub fn is_split(&self) -> bool {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
@@ -225,7 +225,7 @@ impl LowField {
 /// Shape of a piece in one orientation.
 #[derive(Clone, Copy)]
 struct LowShape {
-    /// Mask of the cells if the piece is in the lower left corner.
+    /// Mask of the cells of a piece in the lower left corner of the field.
     mask: u64,
     cells: [(u8, u8); 4],
     height: u8,
@@ -260,7 +260,7 @@ static SHAPES: [[LowShape; 4]; 7] = {
     all
 };
 
-/// Number of distinct shapes of each piece. Shape `at` is the same as shape `at % distinct`.
+/// Number of distinct shapes of each piece. Orientation `at` has the same shape as orientation `at % distinct`.
 const DISTINCT: [usize; 7] = {
     let mut all = [0; 7];
     let mut piece = 0;
@@ -288,7 +288,7 @@ const DISTINCT: [usize; 7] = {
 #[derive(Clone, Copy, Debug)]
 struct LowKick {
     to: usize,
-    /// Number of bits by which a position moves; negative towards the lowest bit.
+    /// Number of bits by which a position moves. A negative number moves it towards the lowest bit.
     shift: i32,
     /// Positions whose target is within the six rows.
     inside: u64,
@@ -356,7 +356,7 @@ impl LowPlacements {
             };
             missed |= rests[at] & !reached[at];
         }
-        // Turns matter only if a piece that is moved without turns misses some position at which it could rest.
+        // Turns matter only if the piece cannot reach some resting position without them.
         if missed != 0 && self.mode == DropMode::Soft {
             for at in distinct..4 {
                 reached[at] = reached[at % distinct];
@@ -372,8 +372,8 @@ impl LowPlacements {
         rests
     }
 
-    /// Extends the positions that a piece reaches by turns, until nothing changes or the piece reaches all positions of
-    /// `wanted`. The given positions are those without turns.
+    /// Adds the positions that a piece reaches by turns to `reached`, which initially contains the positions reached without
+    /// turns. Stops when nothing changes or all positions in `wanted` are reached.
     fn flood(&self, piece: Piece, free: &[u64; 4], wanted: &[u64; 4], reached: &mut [u64; 4]) {
         let distinct = DISTINCT[piece.index()];
         let mut changed = 0b1111u32;
@@ -487,7 +487,7 @@ fn spread(mut reached: u64, free: u64) -> u64 {
     }
 }
 
-/// Returns the positions that a piece passes when it falls straight down from above the field.
+/// Returns the positions through which a piece falls straight down from above the field.
 fn fall(free: u64) -> u64 {
     let mut reached = free & AIR;
     for _ in 0..BITS {

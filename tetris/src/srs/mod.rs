@@ -1,5 +1,5 @@
-//! The parts of guideline Tetris that a search for perfect clears needs: turns with kicks, hold, previews and bags.
-//! A perfect clear leaves the field empty. There is no gravity.
+//! The parts of guideline Tetris that a search for perfect clears requires: turns with kicks, hold, previews and bags.
+//! A perfect clear leaves the field empty. Pieces do not fall by themselves.
 //!
 //! Rows are numbered from the floor. The field has 10 columns and 40 rows. Pieces spawn with their lowest cell in row
 //! 20.

@@ -5,10 +5,10 @@ use super::placements::Placements;
 use crate::{Field, Piece};
 use std::collections::HashMap;
 
-/// Counts after one number of pieces.
+/// Counts after a given number of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerftLayer {
-    /// Number of ways to place the pieces, where each piece can be any of the seven.
+    /// Number of ways to place the pieces. Each piece can be any of the seven.
     pub placements: u64,
     /// Number of distinct boards.
     pub boards: u64,

@@ -1,4 +1,4 @@
-//! Reachable placements. They are found with a flood fill over all orientations, which processes all positions in a column
+//! Placements that a piece can reach. A flood fill over all orientations finds them, and processes all positions in a column
 //! at once.
 
 use super::kicks::KickTable;
@@ -135,8 +135,8 @@ fn free_positions(field: &Field, piece: Piece, orientation: Orientation) -> Posi
     free
 }
 
-/// Turns the piece at all positions, each with the first shift that leads to a free position. Returns whether this
-/// reached a new position.
+/// Turns the piece at all positions in `from`, each with the first shift that leads to a free position. Returns `true` if
+/// the piece reaches a new position.
 fn turn(from: &Positions, shifts: &[(i8, i8)], free: &Positions, reached: &mut Positions) -> bool {
     let mut left = *from;
     let mut gained = 0;
@@ -201,7 +201,7 @@ impl PlacementSet {
             .sum()
     }
 
-    /// Returns whether the piece has no placement.
+    /// Returns whether the piece has no placements.
     pub fn is_empty(&self) -> bool {
         self.rests.iter().flatten().all(|&column| column == 0)
     }

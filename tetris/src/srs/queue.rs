@@ -4,14 +4,14 @@
 use crate::Piece;
 use thiserror::Error;
 
-/// Queue of the pieces that a player knows: the oldest unplaced piece (held or current) and the pieces after it.
+/// Queue of the pieces that the player knows: the oldest unplaced piece (held or current) and the pieces after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hold {
     pieces: Vec<Piece>,
     hold: bool,
 }
 
-/// The one or two distinct pieces that can be placed next, with their positions in the queue.
+/// The distinct pieces that can be placed next (at most two), with their positions in the queue.
 pub type FirstChoices = Vec<(usize, Piece)>;
 
 /// Error for a choice that the queue does not offer.
@@ -19,14 +19,14 @@ pub type FirstChoices = Vec<(usize, Piece)>;
 pub enum HoldError {
     /// The position is not one of the choices.
     #[error(
-        "the piece at index {0} of the queue cannot be placed now: place the first piece, or the second with hold"
+        "the piece at index {0} of the queue cannot be placed now: only the first piece, or with hold the second, can be placed"
     )]
     Position(usize),
 }
 
 impl Hold {
-    /// Creates a queue. The first piece is the held piece if there is one, otherwise the current piece. The choices are
-    /// the same in both cases. If `hold` is false, only the first piece can be placed.
+    /// Creates a queue. The first piece is the held piece if there is one, and the current piece otherwise. The choices
+    /// are the same in both cases. If `hold` is false, only the first piece can be placed.
     pub fn new(pieces: Vec<Piece>, hold: bool) -> Hold {
         Hold { pieces, hold }
     }

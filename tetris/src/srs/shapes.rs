@@ -31,8 +31,8 @@ impl Orientation {
     }
 }
 
-/// Cells (column, row) of a piece in its box, the square in which the piece turns. Columns are counted to the right and
-/// rows upwards, both from the lower left corner.
+/// Cells (column, row) of a piece in its box, the square in which the piece turns. The cell in the lower left corner is
+/// (0, 0).
 pub(crate) type BoxCells = [(i8, i8); 4];
 
 const I: [BoxCells; 4] = [
@@ -118,7 +118,7 @@ pub const fn cells(piece: Piece, orientation: Orientation) -> [(u8, u8); 4] {
     moved
 }
 
-/// Returns the first orientation with the same shape.
+/// Returns the first orientation in which the piece has the same shape.
 pub(crate) const fn first_equal(piece: Piece, orientation: Orientation) -> Orientation {
     match (piece, orientation) {
         (Piece::O, _) => Orientation::Spawn,
@@ -133,7 +133,7 @@ pub(crate) const fn first_equal(piece: Piece, orientation: Orientation) -> Orien
 pub struct SrsPlacement {
     /// The piece.
     pub piece: Piece,
-    /// Orientation. Of orientations with the same shape, only the first is used.
+    /// Orientation: the first of the orientations with the same shape.
     pub orientation: Orientation,
     /// Column of the leftmost cell.
     pub x: u8,

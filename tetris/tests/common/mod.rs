@@ -1,4 +1,4 @@
-//! Functions that read the files of test vectors.
+//! Functions that read test vectors.
 
 use serde_json::Value;
 
