@@ -1,8 +1,8 @@
-//! Computes the best move and the chances of all first moves from the empty field, and prints the times: on Linux the
-//! processor time of the calling thread, which does all the work if there is one thread, and otherwise the elapsed time.
+//! Computes the best move and the chances of all first moves for the positions in a file, and prints how long this takes.
+//! Times are processor times with one thread on Linux, and elapsed times otherwise.
 //!
-//! Arguments: a JSON file in the format of `pc_adaptive.json`; number of threads (1); a table. With the environment
-//! variable `PC_BEST`, only the best move is computed.
+//! Arguments, with defaults in parentheses: a JSON file in the format of `pc_adaptive.json`, number of threads (1), a table
+//! of `hatebeam pc table` (no table). If the environment variable `PC_BEST` is set, computes only the best move.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use hatebeam_agents::pc::{BoardTable, PcFinder, best_move, chances};
 use hatebeam_tetris::srs::{DropMode, KickTable, Kicks};
 use std::time::{Duration, Instant};
 
-/// Prints the median and the 95th percentile.
+/// Prints the median, the 95th percentile and the maximum.
 fn print_times(name: &str, times: &mut [Duration]) {
     times.sort_unstable();
     let at = |percent| times[(times.len() - 1) * percent / 100];
@@ -23,7 +23,8 @@ fn print_times(name: &str, times: &mut [Duration]) {
     );
 }
 
-/// Returns the time since `start`.
+/// Returns the time since `start`. With one thread, this is the calling thread's processor time, because this thread does
+/// all the work.
 fn elapsed(threads: usize, start: &(Instant, Option<u64>)) -> Duration {
     match (threads, start.1, processor_nanos()) {
         (1, Some(before), Some(now)) => Duration::from_nanos(now - before),

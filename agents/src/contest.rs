@@ -1,13 +1,14 @@
-//! Series of games of several players on the same pieces, as tables, JSON and CSV.
+//! Contests, in which each player plays a series of games with the same pieces. Results are available as tables, JSON and
+//! CSV.
 
 use crate::Statistics;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Result of a game of any kind.
+/// Result of a game, for every kind of game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameRecord {
-    /// The result that counts: points, or rows cleared.
+    /// Score, which is compared between players: points or rows cleared.
     pub score: u64,
     /// Number of rows cleared.
     pub lines: u64,
@@ -22,9 +23,9 @@ pub struct GameRecord {
 pub struct Series {
     /// Name of the player.
     pub name: String,
-    /// Results in the order of the games' numbers.
+    /// Results in the order of the game numbers.
     pub games: Vec<GameRecord>,
-    /// Seconds that the games took.
+    /// Duration of all games in seconds.
     pub seconds: f64,
 }
 
@@ -47,12 +48,12 @@ pub struct SeriesSummary {
     pub max: u64,
     /// Number of games that were stopped before they were lost.
     pub complete: usize,
-    /// Percentage of games that reach the goal, if there is one.
+    /// Percentage of games that reach the goal, or `None` if there is no goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal_percent: Option<f64>,
     /// Total number of pieces placed.
     pub pieces: u64,
-    /// Seconds that the games took.
+    /// Duration of all games in seconds.
     pub seconds: f64,
 }
 
@@ -63,28 +64,27 @@ pub struct PairSummary {
     pub name: String,
     /// Name of the first player.
     pub than: String,
-    /// Mean of the differences of the scores.
+    /// Mean difference between the player's score and the first player's score.
     pub mean_difference: f64,
     /// Half of the width of the mean's 95 % confidence interval.
     pub half_width: f64,
-    /// Number of games with the higher score.
+    /// Number of games in which the player's score is higher than the first player's score.
     pub better: usize,
-    /// Number of games with the lower score.
+    /// Number of games in which the player's score is lower than the first player's score.
     pub worse: usize,
 }
 
-/// Series of several players on the same pieces.
+/// Series of several players with the same pieces.
 #[derive(Clone, Debug)]
 pub struct Contest {
     /// One series for each player, with the same number of games.
     pub series: Vec<Series>,
-    /// What the score counts, such as `lines`.
+    /// Unit of the scores, such as `lines`.
     pub unit: &'static str,
-    /// Name of a goal and the lowest score that reaches it.
+    /// Name of the goal, if there is one, and the lowest score that reaches it.
     pub goal: Option<(&'static str, u64)>,
 }
 
-/// The JSON form of a contest.
 #[derive(Serialize)]
 struct ContestJson<'a> {
     unit: &'a str,
@@ -124,7 +124,7 @@ impl Contest {
         })
     }
 
-    /// Compares each series with the first one.
+    /// Compares each other series with the first one.
     pub fn pairs(&self) -> Vec<PairSummary> {
         let Some((first, others)) = self.series.split_first() else {
             return Vec::new();
@@ -152,7 +152,7 @@ impl Contest {
         others.iter().filter_map(compare).collect()
     }
 
-    /// Returns tables of the summaries and of the comparisons.
+    /// Returns a table of the summaries, followed by the comparisons.
     pub fn text(&self) -> String {
         let summaries = self.summaries();
         let width = summaries
@@ -201,7 +201,7 @@ impl Contest {
         text
     }
 
-    /// Returns one JSON object.
+    /// Returns the summaries and the comparisons as one JSON object.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(&ContestJson {
             unit: self.unit,

@@ -4,7 +4,7 @@ mod contest;
 pub mod drop;
 pub mod json;
 pub mod nes;
-// Web pages have no command line.
+// Web pages do not need command-line options.
 #[cfg(not(target_family = "wasm"))]
 pub mod options;
 mod parallel;

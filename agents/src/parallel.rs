@@ -1,11 +1,12 @@
-//! Games on several threads. Each game depends only on its number, so the results do not depend on the thread count.
+//! Games on several threads. Threads take the next game by its number, and results are returned in the order of the numbers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Plays the games 0 to `games − 1` on `threads` threads and returns their results in order. `player` creates a player
-/// for each thread, and `play` plays the game with the given number.
+/// for each thread, and `play` plays the game with the given number. If the result of `play` depends only on this number,
+/// the results do not depend on the number of threads.
 pub fn play_numbered<P, R: Send>(
     games: usize,
     threads: usize,
@@ -28,7 +29,7 @@ pub fn play_numbered<P, R: Send>(
                 Some(result);
         }
     };
-    // The calling thread is one of the threads. WebAssembly has no other.
+    // The calling thread is one of the threads, because WebAssembly cannot spawn others.
     thread::scope(|scope| {
         for _ in 1..threads.min(games) {
             scope.spawn(work);
@@ -40,6 +41,6 @@ pub fn play_numbered<P, R: Send>(
         .expect("lock is not poisoned: no thread panics while holding it");
     results
         .into_iter()
-        .map(|result| result.expect("every game was played"))
+        .map(|result| result.expect("every game has been played"))
         .collect()
 }

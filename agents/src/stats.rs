@@ -1,4 +1,4 @@
-//! Statistics of the results of games.
+//! Statistics of game results.
 
 /// Mean, median and extremes of a list of results.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Statistics {
     pub mean: f64,
     /// Half of the width of the mean's 95 % confidence interval (normal approximation).
     pub half_width: f64,
-    /// Median. For an even number of results it is the mean of the two in the middle.
+    /// Median. For an even number of results, the mean of the two middle results.
     pub median: f64,
     /// Minimum.
     pub min: f64,

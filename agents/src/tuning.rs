@@ -1,4 +1,4 @@
-//! Tuning of the weights of agents and searches by games.
+//! Functions that are optimized to tune the weights of agents and searches: mean scores of games.
 
 use crate::drop::{DropRun, Registered};
 use crate::nes::{GameRules, RegisteredSearch, Widths, play};
@@ -11,16 +11,16 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Half of the range of a weight around its start, as a multiple of the weight.
+/// Half of a weight's range around its start, as a multiple of the weight.
 const SPAN: f64 = 1.5;
-/// Half of the range that is added for every weight, as a multiple of the greatest weight, so that small weights and
-/// zeros can change, too.
+/// Amount that is added to half of each weight's range, as a multiple of the greatest weight, so that small weights and
+/// zeros can also change.
 const MORE: f64 = 0.25;
 
-/// Score of the game with a number, played with these weights.
+/// A function that returns the score of the game with the given number, played with the given weights.
 type Score<'a> = dyn Fn(&[f64], usize) -> f64 + Sync + 'a;
 
-/// Mean score of a player's games, as a function of the player's weights. All weights play games with the same pieces.
+/// Mean score of a player's games, as a function of the player's weights. The pieces do not depend on the weights.
 pub struct GamesObjective<'a> {
     player: &'static str,
     parameters: Vec<Parameter>,
@@ -31,7 +31,7 @@ pub struct GamesObjective<'a> {
     cancel: Arc<AtomicBool>,
 }
 
-/// Weights to start with, by name.
+/// Returns the parameters of the weights with these names and start values.
 fn parameters(names: &[&str], start: &[f64]) -> Vec<Parameter> {
     let greatest = start
         .iter()
@@ -49,8 +49,8 @@ fn parameters(names: &[&str], start: &[f64]) -> Vec<Parameter> {
 }
 
 impl<'a> GamesObjective<'a> {
-    /// Creates the objective of an agent for dropped pieces: the mean number of rows that it clears in the games
-    /// 0 to `games − 1`. The search is interrupted when `cancel` becomes true.
+    /// Creates the objective for an agent for dropped pieces: the mean number of rows that it clears in the games
+    /// 0 to `games − 1`. The evaluation stops when `cancel` becomes true.
     pub fn drop(
         agent: &'static Registered,
         start: &[f64],
@@ -73,7 +73,8 @@ impl<'a> GamesObjective<'a> {
         }
     }
 
-    /// Creates the objective of a search for Nintendo Tetris: the mean score of a game for each list of pieces.
+    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. The evaluation
+    /// stops when `cancel` becomes true.
     pub fn nes(
         search: &'static RegisteredSearch,
         start: &Weights,
@@ -103,7 +104,7 @@ impl<'a> GamesObjective<'a> {
         }
     }
 
-    /// Returns what the values count.
+    /// Returns the unit of the values.
     pub fn unit(&self) -> &'static str {
         self.unit
     }
@@ -146,7 +147,7 @@ impl Objective for GamesObjective<'_> {
         };
         let text = toml::to_string(&file).expect("weights are plain data");
         format!(
-            "# {:.2} {} as the mean of {} games.\n{text}",
+            "# Mean of {:.2} {} in {} games.\n{text}",
             best.value, self.unit, self.games
         )
     }
@@ -160,7 +161,7 @@ mod tests {
     use hatebeam_tune::{Method, Settings, tune};
 
     #[test]
-    fn training_improves_bad_weights_and_writes_a_file_that_plays_as_well() {
+    fn tuning_improves_bad_weights_and_writes_the_best_weights_to_a_file() {
         let run = DropRun {
             game: DropGame::new(6, 10, PieceSet::standard()).unwrap(),
             generator: GeneratorKind::Uniform,

@@ -1,4 +1,4 @@
-//! Files with the weights of an agent or a search.
+//! Weights files, which contain the weights of an agent or a search.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Maximum size of a file, far more than twenty weights need.
+/// Maximum size of a weights file, far more than twenty weights need.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Weights of a player, as a file in TOML.
+/// Contents of a weights file in TOML.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightsFile {
@@ -20,7 +20,7 @@ pub struct WeightsFile {
     pub weights: BTreeMap<String, f64>,
 }
 
-/// Error for a file of weights.
+/// Error for a weights file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WeightsError {
@@ -30,31 +30,31 @@ pub enum WeightsError {
     /// The file is too large.
     #[error("{} is too large: the limit is {} KiB", .0.display(), MAX_FILE_BYTES >> 10)]
     TooLarge(PathBuf),
-    /// The file is not TOML, or its fields differ.
+    /// The file is not TOML, or does not have the fields of a [`WeightsFile`].
     #[error("{}", .0.display())]
     Parse(PathBuf, #[source] toml::de::Error),
-    /// The names of the weights differ from those of the player.
-    #[error("{} has no number for the weight {missing} of {player}: give {names}", path.display())]
+    /// A weight of the player is missing or is not finite.
+    #[error("{} has no finite number for the weight {missing} of {player}: add numbers for {names}", path.display())]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The weight.
+        /// Name of the weight.
         missing: String,
         /// Name of the player.
         player: String,
-        /// Names of all weights.
+        /// Names of the player's weights.
         names: String,
     },
     /// The player has no such weight.
-    #[error("{} has a weight {name} that {player} does not have: use {names}", path.display())]
+    #[error("{}: {player} has no weight {name}: use {names}", path.display())]
     Unknown {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The weight.
+        /// Name of the weight in the file.
         name: String,
         /// Name of the player.
         player: String,
-        /// Names of all weights.
+        /// Names of the player's weights.
         names: String,
     },
 }
@@ -63,12 +63,12 @@ impl WeightsFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// Returns a [`WeightsError`] if the file cannot be read or parsed.
+    /// Returns a [`WeightsError`] if the file cannot be read or parsed, or is too large.
     pub fn read(path: &Path) -> Result<WeightsFile, WeightsError> {
         let failed = |error| WeightsError::Read(path.to_owned(), error);
         let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
-        // A device or a pipe reports no size, so the size is checked after reading.
+        // Check the size after reading, because a device or a pipe reports no size.
         let mut limited = file.take(MAX_FILE_BYTES + 1);
         limited.read_to_string(&mut text).map_err(failed)?;
         if text.len() as u64 > MAX_FILE_BYTES {
@@ -80,7 +80,8 @@ impl WeightsFile {
     /// Returns the weights in the order of `names`.
     ///
     /// # Errors
-    /// Returns a [`WeightsError`] if a weight is missing, not finite, or has no such name. `path` is the file in the error.
+    /// Returns a [`WeightsError`] if a weight is missing or not finite, or if the file contains a weight that is not in
+    /// `names`. The error contains `path`.
     pub fn in_order(&self, names: &[&str], path: &Path) -> Result<Vec<f64>, WeightsError> {
         if let Some(name) = self
             .weights

@@ -1,4 +1,4 @@
-//! Tests that the agents for dropped pieces choose valid actions, are deterministic, and play as well as expected.
+//! Tests of the agents for dropped pieces: they choose valid actions, are deterministic, and play as well as expected.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -38,8 +38,8 @@ fn random_agent_clears_as_many_rows_as_independent_implementation() {
 
 #[test]
 fn heuristic_agent_clears_as_many_rows_as_independent_implementation() {
-    // An independent implementation cleared 81.4 ± 1.7 rows per game in 3,000 games. The standard deviation of the
-    // result of one game is 47.
+    // An independent implementation cleared 81.4 ± 1.7 rows per game in 3,000 games. The standard deviation of a game's
+    // result is 47.
     let mean = mean_lines("heuristic", 500);
     assert!((72.0..93.0).contains(&mean), "{mean}");
 }
@@ -182,7 +182,7 @@ fn error_for_unknown_agent_lists_known_agents() {
 }
 
 #[test]
-fn tuned_weights_clear_more_rows_than_the_published_ones() {
+fn tuned_weights_clear_more_rows_than_published_weights() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bcts-tuned.toml");
     let file = WeightsFile::read(&path).unwrap();
     let agent = find_agent(&file.player).unwrap();

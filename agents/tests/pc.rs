@@ -1,5 +1,5 @@
-//! Tests of the search for perfect clears: its results match test vectors from independent programs, and its solutions
-//! can be played.
+//! Tests of the search for perfect clears: its results match test vectors from independent programs, and its solutions are
+//! playable.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -136,8 +136,8 @@ fn permutations(count: usize) -> Vec<Vec<Piece>> {
     all
 }
 
-/// Parses the bits of a test vector. They are written as hexadecimal digits if `count` is a multiple of four, and as
-/// digits 0 and 1 if it is not.
+/// Parses the bits of a test vector. They are hexadecimal digits if `count` is a multiple of four, and digits 0 and 1
+/// otherwise.
 fn bits(text: &str, count: usize) -> Vec<bool> {
     if !count.is_multiple_of(4) {
         return text.chars().map(|digit| digit == '1').collect();

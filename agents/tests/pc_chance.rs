@@ -1,5 +1,5 @@
-//! Tests of the chances of perfect clears. They compare the chances with test vectors from a second implementation, and
-//! with an enumeration of all piece sequences.
+//! Tests of the chances of perfect clears. They compare the chances with test vectors from a second implementation and with
+//! an enumeration of all piece sequences.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -61,7 +61,7 @@ fn best_adaptive_chances_from_empty_field_match_test_vectors() {
     for case in vectors("pc_adaptive")["cases"].as_array().unwrap() {
         let position = pc_position(&case.to_string()).unwrap();
         let is_certain = case["success"] == case["all"];
-        // Each of the other cases takes several seconds.
+        // Each uncertain case takes several seconds.
         if !is_certain && uncertain == 1 || position.seen.len() < 7 {
             continue;
         }
@@ -106,7 +106,7 @@ fn sequences(bag: Bag, count: usize) -> Vec<Vec<Piece>> {
 }
 
 #[test]
-fn clairvoyant_chances_equal_shares_of_sequences_that_solver_solves() {
+fn clairvoyant_chances_equal_fractions_of_solvable_sequences() {
     let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
@@ -160,7 +160,7 @@ fn knowing_more_pieces_never_lowers_adaptive_chance() {
             .adaptive
             .probability()
     };
-    // The last unseen piece of a bag is certain.
+    // If one piece is left in the bag, it is known to come next.
     assert_eq!(best("OTSZIJ", "L"), best("OTSZIJL", ""));
     let mean = (best("OTSZIJ", "L") + best("OTSZIL", "J")) / 2.0;
     assert!(best("OTSZI", "JL") <= mean);
@@ -213,13 +213,13 @@ fn table_for_two_rows_has_known_board_counts() {
 /// --ignored` runs this test, which takes several minutes and 1 GB of memory.
 #[test]
 #[ignore = "takes several minutes"]
-fn tables_of_four_rows_have_the_known_counts() {
+fn tables_for_four_rows_have_known_board_counts() {
     for (kicks, counts) in vectors("pc_counts")["legal_boards_by_pieces"]
         .as_object()
         .unwrap()
     {
         let Ok(kicks) = kicks.parse::<Kicks>() else {
-            continue; // the union of two tables
+            continue; // This entry is for the union of two tables.
         };
         let table = KickTable::built_in(kicks);
         let built = BoardTable::build(4, kicks.name(), &table, DropMode::Soft, 2, |_| ()).unwrap();
@@ -258,7 +258,7 @@ fn table_does_not_change_chances() {
     let with_table = plain
         .clone()
         .with_table(two_rows(Kicks::Srs, DropMode::Soft));
-    // The last field cannot be reached from the empty one, so the table does not contain it.
+    // The last field cannot be reached from the empty field, so the table does not contain it.
     for rows in [&[][..], &["XXXX____XX", "XXXX____XX"], &["XX__XX____"]] {
         let field = LowField::of(&parse_field(rows).unwrap(), 2).unwrap();
         for (seen, left) in [("IJLO", "STZ"), ("LJOI", "STZ"), ("TOIJ", "LSZ")] {

@@ -69,7 +69,7 @@ fn picture_shows_pieces_where_they_were_before_rows_were_cleared() {
     );
 }
 
-/// Plays moves with a current piece and a hold slot. Checks that every placed piece is the current one.
+/// Simulates the current piece and the hold slot. Checks that each move places the current piece.
 fn assert_hold(game: &PcGame, steps: &[Step]) {
     let mut coming = game.queue.iter().copied();
     let mut slot = if game.hold == HoldSlot::Full {
@@ -185,7 +185,7 @@ fn picture_of_placement_outside_the_field_is_an_error() {
 
 #[test]
 fn fumen_code_matches_documented_example() {
-    // The code for a T piece in columns 1 to 3 on the floor, from the documentation of the crate `fumen`.
+    // The documentation of the crate `fumen` contains this code for a T piece in columns 1 to 3 on the floor.
     let game = game(&[], "T");
     let t = SrsPlacement {
         piece: Piece::T,

@@ -1,9 +1,9 @@
-//! Selection of the best of several actions. Ties are broken uniformly at random.
+//! Selection of the best action. Ties are broken uniformly at random.
 
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::Action;
 
-/// Selects the action with the greatest value, or one of those with the greatest value uniformly at random.
+/// Selects the action with the greatest value, and breaks ties uniformly at random.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<V> {
     best: Option<(V, Action)>,

@@ -5,9 +5,8 @@ use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
 /// Agent that searches the best placements of the current piece, and after each of them the best placements of the next
-/// piece. A pair of placements has the sum of their two values, plus the best value of a third move averaged over all
-/// third pieces. The values of moves are added because some features, such as the landing height, depend on one move
-/// alone.
+/// piece. The value of such a pair is the sum of the values of both placements and of the best third placement, averaged
+/// over all third pieces. Values are added, because some features, such as the landing height, depend on one move alone.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,
@@ -20,7 +19,7 @@ const LOST: f64 = -1e9;
 
 impl Expectimax {
     /// Creates an agent that searches the best `first` placements of the current piece, and after each of them the best
-    /// `second` placements of the next piece. Both numbers are at least 1: 0 counts as 1.
+    /// `second` placements of the next piece. If a number is 0, 1 is used instead.
     pub fn new(weights: ControllerWeights, first: usize, second: usize) -> Expectimax {
         Expectimax {
             controller: Controller::new(weights),
@@ -52,7 +51,7 @@ impl Expectimax {
         all
     }
 
-    /// Returns the mean over all pieces of the greatest value that a move with the piece has.
+    /// Returns the value of the best placement of a piece, averaged over all pieces.
     fn expected(&self, game: &DropGame, field: &Field) -> f64 {
         let pieces = game.set().len();
         let sum: f64 = (0..pieces)

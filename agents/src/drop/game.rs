@@ -30,20 +30,19 @@ impl From<DropResult> for GameRecord {
 /// Settings of a series of games.
 #[derive(Clone, Debug)]
 pub struct DropRun {
-    /// Size of the field, and set of pieces.
+    /// Size of the field and set of pieces.
     pub game: DropGame,
     /// Kind of the piece generator.
     pub generator: GeneratorKind,
-    /// Seed of all games. The seed and the number of a game select its random streams.
+    /// Seed of the games. The seed and the number of a game select the game's random streams.
     pub seed: u64,
     /// Maximum number of pieces in a game.
     pub most_pieces: u64,
 }
 
 impl DropRun {
-    /// Plays the game with the given number. The pieces depend on the game's settings and its number but not on the
-    /// agent, so different agents can be compared on the same pieces. The agent's random numbers come from a separate
-    /// stream.
+    /// Plays the game with the given number. The pieces depend on the settings and the number, but not on the agent, so
+    /// that agents can be compared on the same pieces. The agent's random numbers come from a separate stream.
     pub fn play(&self, agent: &mut dyn Agent, number: u64) -> DropResult {
         let mut play = DropPlay::new(self, number);
         while play.step(&self.game, agent).is_some() {}
@@ -85,8 +84,8 @@ impl DropPlay {
         }
     }
 
-    /// Places the current piece as the agent chooses. Returns the action, or `None` if the game is over. `game` must be
-    /// that of the run.
+    /// Lets the agent place the current piece. Returns the action, or `None` if the game is over. `game` must be the run's
+    /// game.
     pub fn step(&mut self, game: &DropGame, agent: &mut dyn Agent) -> Option<Action> {
         if self.result.lost || self.result.pieces >= self.most_pieces {
             return None;
@@ -108,22 +107,22 @@ impl DropPlay {
         Some(action)
     }
 
-    /// Field after the last move.
+    /// Returns the field after the last move.
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// Index of the piece to place.
+    /// Returns the index of the current piece.
     pub fn current(&self) -> usize {
         self.current
     }
 
-    /// Index of the piece after the current one.
+    /// Returns the index of the next piece.
     pub fn next(&self) -> usize {
         self.next
     }
 
-    /// Result so far.
+    /// Returns the result so far.
     pub fn result(&self) -> DropResult {
         self.result
     }

@@ -1,4 +1,4 @@
-//! Brenman's heuristic agent, which maximizes a weighted sum of six features and a penalty for a loss.
+//! Brenman's heuristic agent, which maximizes the weighted sum of six features, with a penalty for losing the game.
 
 use super::{Agent, Choice, View};
 use hatebeam_tetris::drop::{Action, DropGame, FieldCounts, PaperFeatures};
@@ -11,10 +11,10 @@ pub type PaperWeights = [f64; 6];
 /// Brenman's published weights.
 pub const PAPER_WEIGHTS: PaperWeights = [0.5114, 0.06141, -0.4613, -0.5912, 0.3666, -0.1948];
 
-/// Number that is added to the value of an action that loses the game. It is not scaled with the weights.
+/// Penalty that is added to the value of an action that loses the game. It is not scaled with the weights.
 const LOST: f64 = -1000.0;
 
-/// Definition of the features.
+/// Version of the features' definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The features as the paper defines them.
@@ -51,8 +51,8 @@ impl Heuristic {
         Heuristic::new(PAPER_WEIGHTS, Form::Program)
     }
 
-    /// Returns the value of an action with these features. Like the paper's program, it rounds the value to single
-    /// precision, because the rounding affects ties.
+    /// Returns the value of an action with these features. Rounds the value to single precision as the paper's program
+    /// does, because the rounding affects ties.
     pub fn value(&self, features: &PaperFeatures) -> f32 {
         self.exact_value(features) as f32
     }

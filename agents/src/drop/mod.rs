@@ -24,16 +24,16 @@ use hatebeam_tetris::drop::{Action, BCTS_NAMES, DropGame, PAPER_NAMES};
 use hatebeam_tetris::{Field, Rng};
 use thiserror::Error;
 
-/// The information that an agent has before a move.
+/// Information on which an agent bases a move.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Size of the field, and set of pieces.
+    /// Size of the field and set of pieces.
     pub game: &'a DropGame,
     /// Current field.
     pub field: Field,
-    /// Index of the piece to place.
+    /// Index of the current piece.
     pub current: usize,
-    /// Index of the piece after the current one.
+    /// Index of the next piece.
     pub next: usize,
 }
 
@@ -68,7 +68,7 @@ impl Registered {
         assert_eq!(
             weights.len(),
             self.weights.len(),
-            "every weight has a value"
+            "there must be one value for each weight"
         );
         (self.make)(weights)
     }
@@ -78,14 +78,14 @@ impl Registered {
 pub const AGENTS: &[Registered] = &[
     Registered {
         name: "random",
-        description: "a uniform rotation, then a uniform column",
+        description: "random rotation, then random column",
         weight_names: &[],
         weights: &[],
         make: |_| Box::new(RandomAgent),
     },
     paper(
         "heuristic",
-        "greatest value of Brenman's six features",
+        "weighted sum of Brenman's six features",
         |weights| Box::new(Heuristic::new(fixed(weights), Form::Program)),
     ),
     paper(
@@ -112,7 +112,7 @@ pub const AGENTS: &[Registered] = &[
     ),
     paper(
         "two-piece-all",
-        "two-piece plus the mean over all third pieces",
+        "two-piece plus the best third move, averaged over all pieces",
         |weights| {
             Box::new(TwoPiece::new(
                 Heuristic::new(fixed(weights), Form::Program),
@@ -165,11 +165,10 @@ const fn controller(
     }
 }
 
-/// Converts weights into an array.
 fn fixed<const N: usize>(weights: &[f64]) -> [f64; N] {
     weights
         .try_into()
-        .expect("the number of weights was checked")
+        .expect("`with_weights` checks the number of weights")
 }
 
 /// Error for an unknown agent name.

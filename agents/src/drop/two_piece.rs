@@ -6,7 +6,7 @@ use hatebeam_tetris::{Field, Rng};
 
 /// Agent that tries every placement of the current piece, followed by every placement of the next piece. The value of
 /// such a pair depends on the changes from the field before both moves to the field after them. The agent ignores first
-/// moves that lose, unless all do.
+/// moves that lose. If all of them lose, it chooses rotation 0 and column 0.
 #[derive(Clone, Debug)]
 pub struct TwoPiece {
     heuristic: Heuristic,

@@ -1,4 +1,4 @@
-//! Requests for placements in the game of dropped pieces.
+//! Requests for the actions of a piece in the game of dropped pieces.
 
 use super::{RequestError, answer, request};
 use crate::drop::Heuristic;
@@ -21,12 +21,12 @@ struct Answer {
     actions: Vec<Row>,
 }
 
-/// An action, written as a list: the rotation, the column, the features as Brenman's paper defines them, and the value
-/// that the published agent calculates for the action.
+/// An action as a JSON array: the rotation, the column, the features as Brenman's paper defines them, and the published
+/// agent's value of the action.
 #[derive(Serialize)]
 struct Row(u8, u8, [i32; 7], f64);
 
-/// Returns a built-in set by its name, or parses a set from text. The default is the standard set.
+/// Returns the built-in set with the given name, or parses a set from text. The default is the standard set.
 fn piece_set(text: Option<&str>) -> Result<PieceSet, RequestError> {
     match text {
         None | Some("standard") => Ok(PieceSet::standard()),
@@ -36,7 +36,7 @@ fn piece_set(text: Option<&str>) -> Result<PieceSet, RequestError> {
 }
 
 /// Answers a request for the distinct actions of a piece. The request is a JSON object with `piece` and, optionally,
-/// `rows` (the field), `set` (`standard`, which is the default, `small`, or the text of a set), `width` (default 10) and
+/// `rows` (the field), `set` (`standard`, `small` or the text of a set; default `standard`), `width` (default 10) and
 /// `height` (default 20). The answer contains `actions`.
 pub fn drop_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;

@@ -1,4 +1,4 @@
-//! Requests and answers as JSON, one object per line. Their fields have the same names as in the files of test vectors.
+//! Requests and answers in JSON, one object per line. The fields have the same names as in the test vectors.
 
 mod drop;
 mod nes;
@@ -45,7 +45,7 @@ pub enum RequestError {
     /// The piece set is invalid.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// The game of dropped pieces cannot be set up.
+    /// The game of dropped pieces cannot be created.
     #[error(transparent)]
     Drop(#[from] DropError),
     /// The kick table is invalid.
@@ -62,12 +62,11 @@ pub enum RequestError {
     DropMode(String),
 }
 
-/// Parses a request.
 fn request<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RequestError> {
     Ok(serde_json::from_str(line)?)
 }
 
-/// Writes an answer as one line, without the line break.
+/// Returns an answer as one line of JSON, without a line break.
 fn answer(value: &impl Serialize) -> Result<String, RequestError> {
     Ok(serde_json::to_string(value)?)
 }

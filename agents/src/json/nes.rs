@@ -15,7 +15,7 @@ struct Request {
     features: bool,
 }
 
-/// Name of the rule set for the rows. JSON may contain it as a number or as text.
+/// Name of the rule set for the rows. In JSON, it is a number or a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum FieldName {
@@ -31,16 +31,16 @@ struct Answer {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Row {
-    /// Orientation, and column and row of the centre.
+    /// Orientation, column of the centre, and row of the centre.
     Placement(u8, i8, i8),
-    /// Orientation, column and row of the centre, features, and value.
+    /// Orientation, column of the centre, row of the centre, features, and value.
     Features(u8, i8, i8, [i32; FEATURES], f64),
 }
 
 /// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and, optionally,
-/// `rows` (the board), `field` (the rule set for rows: `20`, which is the default, `22` or `20+2`) and `features`. The
-/// answer contains `placements`. If `features` is true, each placement includes its features and the value with the
-/// published weights.
+/// `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`) and `features`. The answer
+/// contains `placements`. If `features` is true, each placement includes its features and its value with the published
+/// weights.
 pub fn nes_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
     let rows: Rows = match request.field {

@@ -26,8 +26,8 @@ struct PlacementAnswer {
     placements: Vec<[usize; 4]>,
 }
 
-/// Returns the rules of movement. `kicks` is the name of a kick table (default `srs`), or `hard` for the table `srs` with
-/// the drop mode `hard`. `drop` is the drop mode (default `soft`).
+/// Returns the kick table and the drop mode that a request names. `kicks` is the name of a kick table (default `srs`), or
+/// `hard` for the table `srs` with the drop mode `hard`. `drop` is the drop mode (default `soft`).
 fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode), RequestError> {
     let (kicks, default) = match kicks {
         None => (Kicks::Srs, DropMode::Soft),
@@ -42,8 +42,8 @@ fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode)
 }
 
 /// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and, optionally,
-/// `rows` (the field), `kicks`, `drop` and `lines`. If `lines` is given, all cells of a placement must be in that number
-/// of lowest rows. The answer contains `placements`.
+/// `rows` (the field), `kicks`, `drop` and `lines`. If `lines` is given, all cells of a placement must be in the lowest
+/// `lines` rows. The answer contains `placements`.
 pub fn pc_placements(line: &str) -> Result<String, RequestError> {
     let request: PlacementRequest = request(line)?;
     let piece: Piece = request.piece.parse()?;
@@ -61,7 +61,7 @@ pub fn pc_placements(line: &str) -> Result<String, RequestError> {
     answer(&PlacementAnswer { placements })
 }
 
-/// The finders of chances for all rules of movement that requests have used. Each is created at its first use.
+/// Perfect-clear finders for all combinations of kick table and drop mode that requests have used.
 #[derive(Debug, Default)]
 pub struct Finders {
     table: Option<BoardTable>,
@@ -69,7 +69,7 @@ pub struct Finders {
 }
 
 impl Finders {
-    /// Creates an empty collection. Requests with the same rules of movement as `table` use this table.
+    /// Creates an empty collection. Requests with the kick table and drop mode of `table` use this table.
     pub fn new(table: Option<BoardTable>) -> Finders {
         Finders {
             table,
@@ -152,18 +152,18 @@ impl ChanceRequest {
     }
 }
 
-/// Returns the position of a request for chances.
+/// Returns the position in a request for chances.
 pub fn pc_position(line: &str) -> Result<PcPosition, RequestError> {
     request::<ChanceRequest>(line)?.position()
 }
 
 /// Answers a request for the chances of a perfect clear after every first move.
 ///
-/// The request is a JSON object with `seen` (the known pieces) and, optionally, `rows` (the field), `lines` (rows to
-/// clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than fill the field), `kicks` and `drop`. Without
-/// `left_in_bag`, the first seen piece is the first one of a bag. The answer contains `best_adaptive`,
-/// `best_clairvoyant`, and `moves` from the best to the worst. With `"best": true`, it contains `best_adaptive`, and `piece`
-/// and `cells` of a move with this chance.
+/// The request is a JSON object with `seen` (the known pieces) and, optionally, `rows` (the field), `lines` (number of rows
+/// to clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than the number of pieces that fill the field),
+/// `kicks` and `drop`. Without `left_in_bag`, the first seen piece is the first piece of a bag. The answer contains
+/// `best_adaptive`, `best_clairvoyant`, and `moves` from the best to the worst. If the request contains `"best": true`, the
+/// answer contains `best_adaptive`, and `piece` and `cells` of a move with this chance.
 pub fn pc_chance(
     line: &str,
     finders: &mut Finders,
@@ -180,7 +180,7 @@ pub fn pc_chance(
     chance_answer(&moves)
 }
 
-/// Returns the best first move as one JSON object. If no piece can be placed, the object contains only the chance 0.
+/// Returns the best first move as one JSON object. If there is no first move, the object contains only the chance 0.
 pub fn best_answer(best: Option<&BestMove>) -> Result<String, RequestError> {
     answer(&BestAnswer {
         best_adaptive: best.map_or("0".to_owned(), |best| best.adaptive.to_string()),

@@ -1,10 +1,10 @@
-//! The search over the current piece and the next piece, whose published figures are in `docs/games.md`. Lower values
-//! of placements and boards are better.
+//! The published search over the current piece and the next piece. `docs/games.md` contains its published figures. Lower
+//! values of placements and boards are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
 
-/// Number that each tetris (four rows cleared at once) before a placement adds to the placement's value.
+/// Number that is added to a placement's value for each earlier tetris (four rows cleared at once) in the search.
 pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;

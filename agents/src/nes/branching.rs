@@ -1,5 +1,5 @@
 //! The published search with branching. It tries the best placements of the current piece and the next piece, and then
-//! the best placements of every possible piece after them. Lower values are better.
+//! the best placements of each possible further piece. Lower values are better.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
@@ -11,7 +11,7 @@ use hatebeam_tetris::nes::{
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Number of placements that the search tries for each piece, and number of unknown pieces.
+/// Widths of the search (numbers of placements that it tries for a piece), and its depth (number of unknown pieces).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
     /// Number of placements of the current piece.
@@ -23,7 +23,7 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// Widths for the published results.
+    /// Widths with which the published results were obtained.
     pub const ARTICLE: Widths = Widths {
         first: 3,
         inner: 5,
@@ -76,7 +76,7 @@ pub struct Branching {
     numbering: Numbering,
     placements: Placements,
     values: Vec<Valued>,
-    /// Reusable lists of the best placements. The index is the number of unknown pieces that are still to come.
+    /// Reusable lists of the best placements, indexed by the number of remaining unknown pieces.
     levels: Vec<Vec<Candidate>>,
 }
 
@@ -164,8 +164,8 @@ impl Branching {
         })
     }
 
-    /// Returns the value of the best placement of the last piece that the search places. A tetris with this piece does
-    /// not lower the value.
+    /// Returns the value of the best placement of `piece`, after which the search places no piece. A tetris with this piece
+    /// does not lower the value.
     fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
         evaluate_all(
             board,
@@ -181,7 +181,7 @@ impl Branching {
         let Some(best) = best else {
             return LOST;
         };
-        // Only the value of a tetris is this low. The test of the value saves locking other placements.
+        // Only a tetris has such a low value. Checking the value first avoids locking other placements.
         let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
         let offset = if is_tetris { -TETRIS } else { 0.0 };
         best.value + offset + f64::from(tetrises) * TETRIS

@@ -8,7 +8,7 @@ use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score};
 /// Rules for the start and end of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameRules {
-    /// Rule set for the rows of the board.
+    /// Rule set for the number of rows on the board.
     pub rows: Rows,
     /// Level at the start of the game.
     pub start_level: u32,
@@ -105,7 +105,7 @@ impl Play {
         }
     }
 
-    /// Places a piece as the search chooses. Returns `None` if the game is complete or the piece cannot spawn.
+    /// Lets the search place a piece. Returns `None` if the game is complete or the piece cannot spawn.
     pub fn step(&mut self, search: &mut dyn Search, current: Piece, next: Piece) -> Option<Move> {
         if self.result.complete || !self.board.spawns(current) {
             return None;
@@ -130,12 +130,12 @@ impl Play {
         })
     }
 
-    /// Board after the last move.
+    /// Returns the board after the last move.
     pub fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Result so far.
+    /// Returns the result so far.
     pub fn result(&self) -> GameResult {
         self.result
     }

@@ -15,14 +15,14 @@ pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{Board, Placement};
 
-/// The information that a search has before a move.
+/// Information on which a search bases a move.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// Current board.
     pub board: Board,
-    /// Piece to place. It can spawn on the board.
+    /// Current piece, which must be able to spawn on the board.
     pub current: Piece,
-    /// Piece after the current one.
+    /// Next piece.
     pub next: Piece,
 }
 

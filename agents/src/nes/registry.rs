@@ -1,4 +1,4 @@
-//! The list of searches, in which [`find_search`] finds a search by its name.
+//! The list of searches. [`find_search`] finds a search by its name.
 //!
 //! To add a search, write a file with its type and its implementation of [`Search`], and add an entry to [`SEARCHES`].
 

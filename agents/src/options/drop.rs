@@ -1,11 +1,11 @@
-//! Options of games of dropped pieces.
+//! Command-line options for games of dropped pieces.
 
 use super::OptionError;
 use crate::drop::DropRun;
 use hatebeam_tetris::drop::{DropGame, GeneratorKind, PieceSet};
 use std::fs;
 
-/// Number of games, size of the field, pieces and end of a game.
+/// Options for the number of games, the field, the pieces and the end of a game.
 #[derive(Debug, clap::Args)]
 pub struct DropOptions {
     /// Number of games
@@ -24,7 +24,7 @@ pub struct DropOptions {
     /// Set of pieces: standard, small (one to four cells), or a file with pieces drawn in # and .
     #[arg(long, value_name = "SET", default_value = "standard")]
     pieces: String,
-    /// Draw pieces from bags, each with every piece once, instead of independently
+    /// Draw pieces from bags that contain each piece once, instead of independently
     #[arg(long)]
     bag: bool,
     /// Stop a game after this many pieces [default: when it is lost]

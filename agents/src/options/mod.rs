@@ -1,4 +1,4 @@
-//! Options of the command line, and their conversion into rules, fields and pieces.
+//! Command-line options, and their conversion to rules, fields and pieces.
 
 mod drop;
 mod nes;
@@ -23,7 +23,7 @@ pub enum OptionError {
     ReadPieces {
         /// Name of the file.
         file: String,
-        /// Reason.
+        /// Error from the operating system.
         #[source]
         error: io::Error,
     },
@@ -32,14 +32,14 @@ pub enum OptionError {
     Pieces {
         /// Name of the file.
         file: String,
-        /// Reason.
+        /// Error in the file.
         #[source]
         error: SetError,
     },
-    /// The game of dropped pieces is impossible.
+    /// The game of dropped pieces cannot be created.
     #[error(transparent)]
     Drop(#[from] DropError),
-    /// The number of rows of a board is invalid.
+    /// The rule set for the rows of a board is unknown.
     #[error(transparent)]
     Board(#[from] BoardError),
     /// The rows of a field are invalid.
@@ -56,7 +56,7 @@ pub enum OptionError {
     KickFile {
         /// Name of the file.
         file: String,
-        /// Reason.
+        /// Error in the file.
         #[source]
         error: KickError,
     },

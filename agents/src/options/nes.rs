@@ -1,4 +1,4 @@
-//! Options of games of Nintendo Tetris.
+//! Command-line options for games of Nintendo Tetris.
 
 use super::OptionError;
 use crate::nes::{GameRules, Widths};
@@ -12,12 +12,12 @@ enum GeneratorName {
     Cartridge,
 }
 
-/// Pieces to print.
+/// Options for the pieces to print.
 #[derive(Debug, clap::Args)]
 pub struct NesPiecesOptions {
     #[command(flatten)]
     pieces: Source,
-    /// Number of pieces of a game; `article` has at most 1825
+    /// Number of pieces per game; at most 1825 with `article`
     #[arg(long, value_name = "N", default_value_t = ARTICLE_GAME_LENGTH)]
     count: usize,
     /// Frames before each piece with `cartridge` [default: a random number from 20 to 60]
@@ -33,13 +33,13 @@ impl NesPiecesOptions {
     }
 }
 
-/// Rules and pieces of games, and the size of the search.
+/// Options for the rules and pieces of games, and for the size of the search.
 #[derive(Debug, clap::Args)]
 pub struct NesOptions {
-    /// Rows of the board: 20, 22 (two more rows above), or 20+2 (cells that lock above disappear)
+    /// Rows of the board: 20, 22 (two more rows at the top), or 20+2 (cells that lock in these two rows disappear)
     #[arg(long, value_name = "ROWS", default_value = "20", value_parser = ["20", "22", "20+2"])]
     rows: String,
-    /// Level at the start
+    /// Level at which a game starts
     #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.start_level)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=29))]
     level: u32,

@@ -1,10 +1,10 @@
-//! The field and the rules of movement of perfect clears.
+//! Command-line options for perfect clears.
 
 use super::OptionError;
 use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField, parse_field};
 use std::fs;
 
-/// The field and the rules of movement.
+/// Options for the field and the movement of pieces.
 #[derive(Debug, clap::Args)]
 pub struct FieldOptions {
     /// Rows of the field from top to bottom, such as XXXX______/XXXXXX____ [default: empty]
@@ -18,10 +18,10 @@ pub struct FieldOptions {
     /// Number of rows to clear, 1 to 4
     #[arg(long, value_name = "N", default_value_t = 4)]
     lines: usize,
-    /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t, srsplus (TETR.IO), or a file of solution-finder
+    /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t, srsplus (TETR.IO), or a kick file of solution-finder
     #[arg(long, value_name = "TABLE", default_value = "srs")]
     pub kicks: String,
-    /// Drop only from above, without moves below the surface
+    /// Drop pieces only from above, without moving them below the surface
     #[arg(long)]
     hard_drop: bool,
 }
@@ -34,7 +34,7 @@ impl FieldOptions {
         LowField::of(&field, self.lines).map_err(OptionError::Field)
     }
 
-    /// Returns the built-in kick table, or that of the file.
+    /// Returns the built-in kick table, or reads the kick table from the file.
     pub fn kicks(&self) -> Result<KickTable, OptionError> {
         let error = match self.kicks.parse::<Kicks>() {
             Ok(kicks) => return Ok(KickTable::built_in(kicks)),
@@ -55,7 +55,7 @@ impl FieldOptions {
     }
 }
 
-/// Returns the drop mode of the option for hard drops.
+/// Returns [`DropMode::Hard`] if `hard` is true, otherwise [`DropMode::Soft`].
 pub fn drop_mode(hard: bool) -> DropMode {
     if hard { DropMode::Hard } else { DropMode::Soft }
 }

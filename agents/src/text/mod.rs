@@ -1,4 +1,4 @@
-//! Help of the commands, which documents the formats of their input and output.
+//! Help texts of the commands. They document the formats of input and output.
 
 pub mod drop;
 pub mod nes;
