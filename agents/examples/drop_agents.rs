@@ -1,7 +1,7 @@
 //! Plays games of dropped pieces and prints their statistics.
 //!
-//! Arguments, with defaults in parentheses: agent (heuristic), number of games (100), number of threads (1), maximum number
-//! of pieces in a game (no limit), width (10), height (20).
+//! Arguments, with defaults in parentheses: agent (heuristic), number of games (100), number of threads (1), maximum
+//! number of pieces in a game (no limit), width (10), height (20).
 
 #![allow(clippy::unwrap_used)]
 

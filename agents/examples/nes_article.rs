@@ -1,7 +1,8 @@
 //! Plays the published games of Nintendo Tetris and prints their summary.
 //!
-//! Arguments, with defaults in parentheses: the search `bfs` or `branching` (bfs), number of games (150), number of threads
-//! (2), the rows 20, 22 or 20+2 (20). If the environment variable `SCORES` is set, also prints the score of each game.
+//! Arguments, with defaults in parentheses: the search `bfs` or `branching` (bfs), number of games (150), number of
+//! threads (2), the rows 20, 22 or 20+2 (20). If the environment variable `SCORES` is set, also prints the score of
+//! each game.
 
 #![allow(clippy::unwrap_used)]
 

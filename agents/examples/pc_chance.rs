@@ -1,8 +1,9 @@
-//! Computes the best move and the chances of all first moves for the positions in a file, and prints how long this takes.
-//! Times are processor times with one thread on Linux, and elapsed times otherwise.
+//! Computes the best move and the chances of all first moves for the positions in a file, and prints how long this
+//! takes. Times are processor times with one thread on Linux, and elapsed times otherwise.
 //!
-//! Arguments, with defaults in parentheses: a JSON file in the format of `pc_adaptive.json`, number of threads (1), a table
-//! of `hatebeam pc table` (no table). If the environment variable `PC_BEST` is set, computes only the best move.
+//! Arguments, with defaults in parentheses: a JSON file in the format of `pc_adaptive.json`, number of threads (1), a
+//! table of `hatebeam pc table` (no table). If the environment variable `PC_BEST` is set, computes only the best
+//! move.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,8 +24,8 @@ fn print_times(name: &str, times: &mut [Duration]) {
     );
 }
 
-/// Returns the time since `start`. With one thread, this is the calling thread's processor time, because this thread does
-/// all the work.
+/// Returns the time since `start`. With one thread, this is the calling thread's processor time, because this thread
+/// does all the work.
 fn elapsed(threads: usize, start: &(Instant, Option<u64>)) -> Duration {
     match (threads, start.1, processor_nanos()) {
         (1, Some(before), Some(now)) => Duration::from_nanos(now - before),

@@ -1,7 +1,7 @@
 //! Searches for perfect clears with the queues in a file, and prints how long the searches take.
 //!
-//! Argument: a JSON file in the format of `pc_queues_many.json`. Each of its lines contains a queue of eleven pieces and
-//! three digits with the expected results.
+//! Argument: a JSON file in the format of `pc_queues_many.json`. Each of its lines contains a queue of eleven pieces
+//! and three digits with the expected results.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,8 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField};
 use std::time::Instant;
 
-/// Number of times that each search is repeated. The shortest time counts, because other processes can interrupt a search.
+/// Number of times that each search is repeated. The shortest time counts, because other processes can interrupt a
+/// search.
 const RUNS: usize = 5;
 
 fn main() {

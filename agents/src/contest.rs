@@ -1,5 +1,5 @@
-//! Contests, in which each player plays a series of games with the same pieces. Results are available as tables, JSON and
-//! CSV.
+//! Contests, in which each player plays a series of games with the same pieces. Results are available as tables, JSON
+//! and CSV.
 
 use crate::Statistics;
 use serde::Serialize;

@@ -1,12 +1,13 @@
-//! Games on several threads. Threads take the next game by its number, and results are returned in the order of the numbers.
+//! Games on several threads. Threads take the next game by its number, and results are returned in the order of the
+//! numbers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Plays the games 0 to `games − 1` on `threads` threads and returns their results in order. `player` creates a player
-/// for each thread, and `play` plays the game with the given number. If the result of `play` depends only on this number,
-/// the results do not depend on the number of threads.
+/// Plays the games 0 to `games − 1` on `threads` threads and returns their results in order. `player` creates a
+/// player for each thread, and `play` plays the game with the given number. If the result of `play` depends only on
+/// this number, the results do not depend on the number of threads.
 pub fn play_numbered<P, R: Send>(
     games: usize,
     threads: usize,

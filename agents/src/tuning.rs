@@ -73,8 +73,8 @@ impl<'a> GamesObjective<'a> {
         }
     }
 
-    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. The evaluation
-    /// stops when `cancel` becomes true.
+    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. The
+    /// evaluation stops when `cancel` becomes true.
     pub fn nes(
         search: &'static RegisteredSearch,
         start: &Weights,

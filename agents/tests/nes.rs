@@ -1,5 +1,5 @@
-//! Tests of the searches for Nintendo Tetris. They must reproduce the moves, results and summary of the published games. The
-//! expected games are test vectors from an independent implementation of the published searches.
+//! Tests of the searches for Nintendo Tetris. They must reproduce the moves, results and summary of the published
+//! games. The expected games are test vectors from an independent implementation of the published searches.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

@@ -1,5 +1,5 @@
-//! Tests of the search for perfect clears: its results match test vectors from independent programs, and its solutions are
-//! playable.
+//! Tests of the search for perfect clears: its results match test vectors from independent programs, and its
+//! solutions are playable.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

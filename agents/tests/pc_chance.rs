@@ -1,5 +1,5 @@
-//! Tests of the chances of perfect clears. They compare the chances with test vectors from a second implementation and with
-//! an enumeration of all piece sequences.
+//! Tests of the chances of perfect clears. They compare the chances with test vectors from a second implementation
+//! and with an enumeration of all piece sequences.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

@@ -8,8 +8,8 @@ const SYNC = "depth";
 export const RIGHT = "right";
 
 /**
- * A plot. Each element of `lines` is { label, ink, dash, scale }, in which `ink` names a colour in the style sheet. `set`
- * replaces the depths and the values of each line. A click calls `onPick` with the depth at the pointer.
+ * A plot. Each element of `lines` is { label, ink, dash, scale }, in which `ink` names a colour in the style sheet.
+ * `set` replaces the depths and the values of each line. A click calls `onPick` with the depth at the pointer.
  */
 export class Chart {
   constructor({ title, lines, format, onPick }) {

@@ -3,8 +3,8 @@
 import { h, toast } from "./dom.js";
 
 /**
- * Asks for confirmation, then calls `work`. The dialog stays open until `work` succeeds, and shows an error if `work` fails.
- * Resolves to true after `work` has succeeded, or to false if the user closes the dialog.
+ * Asks for confirmation, then calls `work`. The dialog stays open until `work` succeeds, and shows an error if `work`
+ * fails. Resolves to true after `work` has succeeded, or to false if the user closes the dialog.
  */
 export function confirmAction({ title, text, label, danger = false, work }) {
   return new Promise((resolve) => {

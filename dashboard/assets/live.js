@@ -59,10 +59,10 @@ export function runPath(run) {
 }
 
 /**
- * The event stream of a page. For every connection, `path` returns the stream's API path, so that a page can continue after
- * the last event that it received. `handlers` contains functions by event name, which get the event's data. A browser does
- * not report why a stream fails. To find the reason, this class requests the API path `check`. If the response has the
- * status 404, it calls `notFound`.
+ * The event stream of a page. For every connection, `path` returns the stream's API path, so that a page can continue
+ * after the last event that it received. `handlers` contains functions by event name, which get the event's data. A
+ * browser does not report why a stream fails. To find the reason, this class requests the API path `check`. If the
+ * response has the status 404, it calls `notFound`.
  */
 export class Live {
   constructor(path, handlers, { check = "workers", notFound = () => {} } = {}) {

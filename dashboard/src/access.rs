@@ -107,10 +107,10 @@ impl AccessControl {
             .map(|(_, value)| value)
     }
 
-    /// Returns whether the `Host` header is allowed. Another site can point its own domain at this server, but not an IP
-    /// address or a name without a dot. If the server requires a token, any name is safe, because requests for another
-    /// site's name do not contain the cookie. A server on a loopback address needs only loopback names, so it allows no
-    /// others.
+    /// Returns whether the `Host` header is allowed. Another site can point its own domain at this server, but not an
+    /// IP address or a name without a dot. If the server requires a token, any name is safe, because requests for
+    /// another site's name do not contain the cookie. A server on a loopback address needs only loopback names, so it
+    /// allows no others.
     fn is_allowed_host(&self, host: &str) -> bool {
         let Some(name) = host_name(host) else {
             return false;
@@ -180,8 +180,8 @@ pub(crate) async fn reject_foreign(
 /// Path of the estimate of a run. It is a POST request, but it changes nothing.
 pub(crate) const ESTIMATE: &str = "/api/v1/estimate";
 
-/// Middleware that rejects requests without a valid session or token. With view-only access, it also rejects requests that
-/// change something.
+/// Middleware that rejects requests without a valid session or token. With view-only access, it also rejects requests
+/// that change something.
 pub(crate) async fn require_token(
     access: &AccessControl,
     request: Request,

@@ -209,8 +209,8 @@ async fn login<R: Runs>(
     }
 }
 
-/// Ends a browser's session. Requires a JSON body, as every call that changes something does, so that other sites cannot
-/// sign users out.
+/// Ends a browser's session. Requires a JSON body, as every call that changes something does, so that other sites
+/// cannot sign users out.
 async fn logout<R: Runs>(
     State(app): Shared<R>,
     headers: HeaderMap,

@@ -57,7 +57,8 @@ impl EventSender {
         self.events.send(event).await.is_ok()
     }
 
-    /// Sends an event unless its data equals `last`, and updates `last`. Returns `false` if the browser has disconnected.
+    /// Sends an event unless its data equals `last`, and updates `last`. Returns `false` if the browser has
+    /// disconnected.
     async fn send_if_changed(&self, name: &str, data: &impl Serialize, last: &mut String) -> bool {
         let Ok(text) = serde_json::to_string(data) else {
             return false;
@@ -79,8 +80,8 @@ pub(crate) struct EventsQuery {
     from: u32,
 }
 
-/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`. The last event is `end` when the run has ended, or
-/// `failed` with a message after an error.
+/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`. The last event is `end` when the run has
+/// ended, or `failed` with a message after an error.
 pub(crate) async fn of_run<R: Runs>(
     State(app): State<Arc<App<R>>>,
     PathParam(run): PathParam,

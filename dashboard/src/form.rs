@@ -19,8 +19,8 @@ pub struct RunForm {
     /// Number of shards; 0 lets the coordinator choose.
     #[serde(default)]
     pub shards: u32,
-    /// Depths whose wells are kept in the object store: "all", "last", or a number N for every Nth depth. An empty string
-    /// means all depths.
+    /// Depths whose wells are kept in the object store: "all", "last", or a number N for every Nth depth. An empty
+    /// string means all depths.
     #[serde(default)]
     pub keep: String,
     /// Depth limit; 0 means no limit.

@@ -57,8 +57,8 @@ impl Sessions {
         Some(name)
     }
 
-    /// Returns the access that the session with this name grants, or `None` if there is no such session. Removes expired
-    /// sessions.
+    /// Returns the access that the session with this name grants, or `None` if there is no such session. Removes
+    /// expired sessions.
     pub(crate) fn access(&self, name: &str, now: Instant) -> Option<Access> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| now.duration_since(session.started) < SESSION_LIFETIME);

@@ -1,5 +1,5 @@
-//! JSON representations of the service's messages, for the dashboard and for `hatebeam status --json`. Money is in dollars,
-//! and unknown values are null.
+//! JSON representations of the service's messages, for the dashboard and for `hatebeam status --json`. Money is in
+//! dollars, and unknown values are null.
 
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;

@@ -1,5 +1,5 @@
-// The tab for perfect clears. The user edits the field, the queue and the hold slot. The tab shows the chance of a perfect
-// clear after each first move.
+// The tab for perfect clears. The user edits the field, the queue and the hold slot. The tab shows the chance of a
+// perfect clear after each first move.
 
 import { announce, copy, h, setChildren, setText, show, toast } from "./dom.js";
 import { columns, count } from "./figures.js";
@@ -153,8 +153,8 @@ class ClearsTab {
   }
 
   /**
-   * Computes the chances of all moves. Meanwhile, the second worker looks for the best move. Its first answers arrive much
-   * earlier, and later ones improve them.
+   * Computes the chances of all moves. Meanwhile, the second worker looks for the best move. Its first answers arrive
+   * much earlier, and later ones improve them.
    */
   async run() {
     const bag = parse(this.bag.value);

@@ -1,8 +1,8 @@
 // Helper functions for elements, announcements, downloads and the clipboard.
 
 /**
- * Creates an element. `props` contains properties, attributes (names with a dash, and names such as `role` or `for`) and
- * listeners (names such as `onclick`).
+ * Creates an element. `props` contains properties, attributes (names with a dash, and names such as `role` or `for`)
+ * and listeners (names such as `onclick`).
  */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
@@ -61,8 +61,8 @@ export function oncePerFrame(work) {
 }
 
 /**
- * Copies text to the clipboard. Over plain HTTP from another machine, browsers provide no clipboard API. In that case, this
- * function copies the text from a temporary text area.
+ * Copies text to the clipboard. Over plain HTTP from another machine, browsers provide no clipboard API. In that
+ * case, this function copies the text from a temporary text area.
  */
 export async function copy(text, what) {
   try {

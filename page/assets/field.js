@@ -1,5 +1,5 @@
-// An editor for the lowest rows of a field. Each cell is a button. A click or a drag fills or empties cells, and the arrow
-// keys move the focus.
+// An editor for the lowest rows of a field. Each cell is a button. A click or a drag fills or empties cells, and the
+// arrow keys move the focus.
 
 import { h, setChildren } from "./dom.js";
 

@@ -1,5 +1,5 @@
-// The colour theme: light, dark, or the system's theme. The browser runs this script before it draws the page, so the page
-// never appears in the wrong colours.
+// The colour theme: light, dark, or the system's theme. The browser runs this script before it draws the page, so the
+// page never appears in the wrong colours.
 (() => {
   const KEY = "hatebeam-theme";
   const NAMES = { auto: "Auto", light: "Light", dark: "Dark" };

@@ -26,8 +26,8 @@ export function stackHeight(rows) {
 }
 
 /**
- * Returns the height of the surface: the number of rows below the lowest empty cell that is connected to the top through
- * other empty cells.
+ * Returns the height of the surface: the number of rows below the lowest empty cell that is connected to the top
+ * through other empty cells.
  */
 export function surfaceHeight(rows, width) {
   const full = 2 ** width - 1;
@@ -86,9 +86,9 @@ function colour(value) {
 }
 
 /**
- * Draws cells on a canvas. The first `above` rows are above the bar. `falling` contains the cells of the falling piece, as
- * [column, row], and `piece` is their value. `ghost` contains the cells of a possible placement, which are drawn
- * translucent. The size of a cell is a whole number of screen pixels, so that edges are sharp.
+ * Draws cells on a canvas. The first `above` rows are above the bar. `falling` contains the cells of the falling
+ * piece, as [column, row], and `piece` is their value. `ghost` contains the cells of a possible placement, which are
+ * drawn translucent. The size of a cell is a whole number of screen pixels, so that edges are sharp.
  */
 export function draw(canvas, { cells, width, above = 0, falling = [], ghost = [], piece = 8 }) {
   const height = cells.length / width;

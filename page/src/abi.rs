@@ -1,8 +1,8 @@
 //! Functions that JavaScript calls. Requests and answers are JSON in UTF-8, stored in the memory of the module.
 //!
-//! JavaScript writes a request at the address that `reserve` returns and calls `answer`, which returns the length of the
-//! answer. The answer is at the address that `answer_at` returns. It stays there until the next call of `answer` or
-//! `network`.
+//! JavaScript writes a request at the address that `reserve` returns and calls `answer`, which returns the length of
+//! the answer. The answer is at the address that `answer_at` returns. It stays there until the next call of `answer`
+//! or `network`.
 #![allow(unsafe_code)] // exported functions need attributes that Rust considers unsafe
 
 use crate::Session;

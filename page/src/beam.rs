@@ -153,8 +153,8 @@ impl Beam {
         }
     }
 
-    /// Returns the wells of a game in hex, from the first to the last. If the beam can continue, the last well is the best
-    /// well. If the beam has ended, the last well is a well with the most rows cleared.
+    /// Returns the wells of a game in hex, from the first to the last. If the beam can continue, the last well is the
+    /// best well. If the beam has ended, the last well is a well with the most rows cleared.
     pub(crate) fn path(&self) -> Vec<String> {
         let mut target = self.best();
         let mut depth = self.frontiers.len() - 1;

@@ -69,8 +69,8 @@ pub(crate) struct Scores {
 }
 
 impl Scores {
-    /// Returns one placement for each well that the piece can leave, best first. The last element is a placement that ends
-    /// the game, if there is one.
+    /// Returns one placement for each well that the piece can leave, best first. The last element is a placement that
+    /// ends the game, if there is one.
     pub(crate) fn of(&mut self, game: &Game, spec: EvaluatorSpec) -> Result<Vec<Scored>, Failure> {
         if game.is_over() {
             return Ok(Vec::new());

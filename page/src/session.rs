@@ -45,7 +45,8 @@ enum Request {
     PcPut(clears::Put),
     /// Finds a perfect clear with a known queue.
     PcSolve(clears::Solve),
-    /// Computes the chances of the first moves. [`pc_chance`](hatebeam_agents::json::pc_chance) describes the other fields.
+    /// Computes the chances of the first moves. [`pc_chance`](hatebeam_agents::json::pc_chance) describes the other
+    /// fields.
     PcChance,
     /// Finds the best first move in a position with the fields of `PcChance`. Each better move is a preliminary answer.
     PcBest(BestStart),
@@ -102,13 +103,14 @@ impl Session {
         Session::default()
     }
 
-    /// Answers a request, a JSON object with the field `call`. The answer is an object with the field `value` or `error`.
+    /// Answers a request, a JSON object with the field `call`. The answer is an object with the field `value` or
+    /// `error`.
     pub fn answer(&mut self, request: &str) -> String {
         self.answer_with(request, &mut |_| ())
     }
 
-    /// Answers a request like [`Session::answer`]. A long request also calls `preliminary` with preliminary answers. Each is
-    /// the JSON of a value, without the enclosing object.
+    /// Answers a request like [`Session::answer`]. A long request also calls `preliminary` with preliminary answers.
+    /// Each is the JSON of a value, without the enclosing object.
     pub fn answer_with(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
         match self.dispatch(request, preliminary) {
             Ok(value) => format!("{{\"value\":{value}}}"),

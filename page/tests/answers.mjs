@@ -1,5 +1,5 @@
-// Answers the requests on standard input, one per line, with the page's WebAssembly. The argument is the folder with the
-// page's files.
+// Answers the requests on standard input, one per line, with the page's WebAssembly. The argument is the folder with
+// the page's files.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-//! Test of the pages in Chromium. The script `tests/games.mjs` serves the files and controls the browser. It sends requests to
-//! this test, which answers them with the native code, and compares the answers with the pages.
+//! Test of the pages in Chromium. The script `tests/games.mjs` serves the files and controls the browser. It sends
+//! requests to this test, which answers them with the native code, and compares the answers with the pages.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

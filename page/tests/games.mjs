@@ -1,5 +1,5 @@
-// Tests every tab and control of the pages. Usage: `games.mjs CHROMIUM PAGES_FOLDER [SCREENSHOTS_FOLDER]`. The Rust test that
-// starts this script answers its requests with the native code (see session.mjs).
+// Tests every tab and control of the pages. Usage: `games.mjs CHROMIUM PAGES_FOLDER [SCREENSHOTS_FOLDER]`. The Rust
+// test that starts this script answers its requests with the native code (see session.mjs).
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -5,8 +5,8 @@ use thiserror::Error;
 
 /// Maximum number of columns in a [`Field`].
 pub const MAX_WIDTH: usize = 16;
-/// Maximum number of rows in a [`Field`]. The other eight bits of a column's mask are for a piece that extends above the
-/// field.
+/// Maximum number of rows in a [`Field`]. The other eight bits of a column's mask are for a piece that extends above
+/// the field.
 pub const MAX_HEIGHT: usize = 56;
 
 /// A field of filled and empty cells. Columns are numbered from the left and rows from the floor, both from 0.
@@ -72,8 +72,8 @@ impl Field {
         })
     }
 
-    /// Parses a field from rows of text. The last row of text is the floor row. If there are fewer rows than `height`, the
-    /// rows above them are empty.
+    /// Parses a field from rows of text. The last row of text is the floor row. If there are fewer rows than
+    /// `height`, the rows above them are empty.
     pub fn parse<S: AsRef<str>>(
         width: usize,
         height: usize,

@@ -16,8 +16,8 @@ impl Rng {
         }
     }
 
-    /// Creates a generator for one of a seed's numbered streams. If each game uses different streams, the order in which
-    /// threads play games does not change the results.
+    /// Creates a generator for one of a seed's numbered streams. If each game uses different streams, the order in
+    /// which threads play games does not change the results.
     pub fn stream(seed: u64, number: u64) -> Rng {
         let mut mixer = seed;
         let first = split_mix(&mut mixer);
@@ -100,8 +100,9 @@ impl Mt19937 {
         y ^ (y >> 18)
     }
 
-    /// Returns a number below `bound` with the method of Boost's `uniform_int`. `bound` must be at least 2. The method
-    /// divides the range of 32-bit numbers into `bound` equal parts, and draws again if a number is beyond the last part.
+    /// Returns a number below `bound` with the method of Boost's `uniform_int`. `bound` must be at least 2. The
+    /// method divides the range of 32-bit numbers into `bound` equal parts, and draws again if a number is beyond the
+    /// last part.
     pub fn boost_below(&mut self, bound: u32) -> u32 {
         let part = (1u64 << 32) / u64::from(bound);
         loop {

@@ -1,5 +1,5 @@
-//! Tests of the game of dropped pieces. They compare it with test vectors and, on random fields, with slow implementations
-//! that process single cells.
+//! Tests of the game of dropped pieces. They compare it with test vectors and, on random fields, with slow
+//! implementations that process single cells.
 
 #![allow(clippy::unwrap_used)]
 
@@ -123,8 +123,8 @@ fn assert_action(
     assert!((value - row[5].as_f64().unwrap()).abs() < 1e-8);
 }
 
-/// Drops a piece from above the field, one row at a time, until it would collide. Returns the filled cells after full rows
-/// have been removed, the number of these rows, and whether the game is lost.
+/// Drops a piece from above the field, one row at a time, until it would collide. Returns the filled cells after full
+/// rows have been removed, the number of these rows, and whether the game is lost.
 fn slow_drop(
     field: &Field,
     cells: &[(usize, usize)],

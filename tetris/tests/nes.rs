@@ -1,5 +1,5 @@
-//! Tests of Nintendo Tetris. They compare it with test vectors and, on random boards, with a slow search that moves pieces
-//! cell by cell.
+//! Tests of Nintendo Tetris. They compare it with test vectors and, on random boards, with a slow search that moves
+//! pieces cell by cell.
 
 #![allow(clippy::unwrap_used)]
 
@@ -155,8 +155,8 @@ fn register_returns_to_first_state_after_period() {
 
 #[test]
 fn transition_table_matches_cartridge_generator() {
-    // Draw once with each combination of a state of the register and a number of pieces modulo 8. The table assumes that all
-    // combinations are equally likely.
+    // Draw once with each combination of a state of the register and a number of pieces modulo 8. The table assumes
+    // that all combinations are equally likely.
     for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
         let mut counts: HashMap<Piece, u32> = HashMap::new();
         for register in 0..=u16::MAX {

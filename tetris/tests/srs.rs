@@ -1,5 +1,5 @@
-//! Tests of guideline Tetris. They compare it with test vectors and, on random fields, with a slow search that moves pieces
-//! cell by cell.
+//! Tests of guideline Tetris. They compare it with test vectors and, on random fields, with a slow search that moves
+//! pieces cell by cell.
 
 #![allow(clippy::unwrap_used)]
 

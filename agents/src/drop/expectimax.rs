@@ -4,9 +4,10 @@ use super::{Agent, Controller, ControllerWeights, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Agent that searches the best placements of the current piece, and after each of them the best placements of the next
-/// piece. The value of such a pair is the sum of the values of both placements and of the best third placement, averaged
-/// over all third pieces. Values are added, because some features, such as the landing height, depend on one move alone.
+/// Agent that searches the best placements of the current piece, and after each of them the best placements of the
+/// next piece. The value of such a pair is the sum of the values of both placements and of the best third placement,
+/// averaged over all third pieces. Values are added, because some features, such as the landing height, depend on one
+/// move alone.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,

@@ -84,8 +84,8 @@ impl DropPlay {
         }
     }
 
-    /// Lets the agent place the current piece. Returns the action, or `None` if the game is over. `game` must be the run's
-    /// game.
+    /// Lets the agent place the current piece. Returns the action, or `None` if the game is over. `game` must be the
+    /// run's game.
     pub fn step(&mut self, game: &DropGame, agent: &mut dyn Agent) -> Option<Action> {
         if self.result.lost || self.result.pieces >= self.most_pieces {
             return None;

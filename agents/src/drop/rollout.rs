@@ -4,9 +4,9 @@ use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
 
-/// Agent that simulates random futures after each action. In a future, the heuristic agent plays the known next piece and
-/// then random pieces. The agent adds the discounted values of these moves, averaged over the futures, to the value of
-/// the action.
+/// Agent that simulates random futures after each action. In a future, the heuristic agent plays the known next piece
+/// and then random pieces. The agent adds the discounted values of these moves, averaged over the futures, to the
+/// value of the action.
 #[derive(Clone, Debug)]
 pub struct Rollout {
     heuristic: Heuristic,
@@ -16,8 +16,8 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Creates an agent that simulates `futures` futures (at least 1) of `moves` moves after each action. The value of the
-    /// n-th move is multiplied by the n-th power of `discount`.
+    /// Creates an agent that simulates `futures` futures (at least 1) of `moves` moves after each action. The value
+    /// of the n-th move is multiplied by the n-th power of `discount`.
     pub fn new(heuristic: Heuristic, futures: usize, moves: usize, discount: f64) -> Rollout {
         Rollout {
             heuristic,

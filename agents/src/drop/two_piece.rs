@@ -15,8 +15,8 @@ pub struct TwoPiece {
 }
 
 impl TwoPiece {
-    /// Creates an agent. If `third` is true, it adds the heuristic agent's best value for a third move, averaged over all
-    /// third pieces.
+    /// Creates an agent. If `third` is true, it adds the heuristic agent's best value for a third move, averaged over
+    /// all third pieces.
     pub fn new(heuristic: Heuristic, third: bool) -> TwoPiece {
         TwoPiece { heuristic, third }
     }

@@ -37,10 +37,10 @@ enum Row {
     Features(u8, i8, i8, [i32; FEATURES], f64),
 }
 
-/// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and, optionally,
-/// `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`) and `features`. The answer
-/// contains `placements`. If `features` is true, each placement includes its features and its value with the published
-/// weights.
+/// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and,
+/// optionally, `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`) and
+/// `features`. The answer contains `placements`. If `features` is true, each placement includes its features and its
+/// value with the published weights.
 pub fn nes_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
     let rows: Rows = match request.field {

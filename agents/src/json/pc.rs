@@ -26,8 +26,8 @@ struct PlacementAnswer {
     placements: Vec<[usize; 4]>,
 }
 
-/// Returns the kick table and the drop mode that a request names. `kicks` is the name of a kick table (default `srs`), or
-/// `hard` for the table `srs` with the drop mode `hard`. `drop` is the drop mode (default `soft`).
+/// Returns the kick table and the drop mode that a request names. `kicks` is the name of a kick table (default
+/// `srs`), or `hard` for the table `srs` with the drop mode `hard`. `drop` is the drop mode (default `soft`).
 fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode), RequestError> {
     let (kicks, default) = match kicks {
         None => (Kicks::Srs, DropMode::Soft),
@@ -41,9 +41,9 @@ fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode)
     ))
 }
 
-/// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and, optionally,
-/// `rows` (the field), `kicks`, `drop` and `lines`. If `lines` is given, all cells of a placement must be in the lowest
-/// `lines` rows. The answer contains `placements`.
+/// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and,
+/// optionally, `rows` (the field), `kicks`, `drop` and `lines`. If `lines` is given, all cells of a placement must be
+/// in the lowest `lines` rows. The answer contains `placements`.
 pub fn pc_placements(line: &str) -> Result<String, RequestError> {
     let request: PlacementRequest = request(line)?;
     let piece: Piece = request.piece.parse()?;
@@ -159,11 +159,11 @@ pub fn pc_position(line: &str) -> Result<PcPosition, RequestError> {
 
 /// Answers a request for the chances of a perfect clear after every first move.
 ///
-/// The request is a JSON object with `seen` (the known pieces) and, optionally, `rows` (the field), `lines` (number of rows
-/// to clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than the number of pieces that fill the field),
-/// `kicks` and `drop`. Without `left_in_bag`, the first seen piece is the first piece of a bag. The answer contains
-/// `best_adaptive`, `best_clairvoyant`, and `moves` from the best to the worst. If the request contains `"best": true`, the
-/// answer contains `best_adaptive`, and `piece` and `cells` of a move with this chance.
+/// The request is a JSON object with `seen` (the known pieces) and, optionally, `rows` (the field), `lines` (number
+/// of rows to clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than the number of pieces that
+/// fill the field), `kicks` and `drop`. Without `left_in_bag`, the first seen piece is the first piece of a bag. The
+/// answer contains `best_adaptive`, `best_clairvoyant`, and `moves` from the best to the worst. If the request
+/// contains `"best": true`, the answer contains `best_adaptive`, and `piece` and `cells` of a move with this chance.
 pub fn pc_chance(
     line: &str,
     finders: &mut Finders,

@@ -1,5 +1,5 @@
-//! The published search over the current piece and the next piece. `docs/games.md` contains its published figures. Lower
-//! values of placements and boards are better.
+//! The published search over the current piece and the next piece. `docs/games.md` contains its published figures.
+//! Lower values of placements and boards are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};

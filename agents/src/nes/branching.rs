@@ -67,8 +67,8 @@ const SUM_ORDER: [Piece; 7] = [
 ];
 
 /// Search that first selects the best placements of the current piece by value, and then evaluates them in this order
-/// with an expectimax search over the next piece and the unknown pieces. It chooses the placement with the lowest result.
-/// If it reaches a placement that clears four rows (a tetris), it chooses this placement immediately.
+/// with an expectimax search over the next piece and the unknown pieces. It chooses the placement with the lowest
+/// result. If it reaches a placement that clears four rows (a tetris), it chooses this placement immediately.
 #[derive(Clone, Debug)]
 pub struct Branching {
     weights: Weights,
@@ -164,8 +164,8 @@ impl Branching {
         })
     }
 
-    /// Returns the value of the best placement of `piece`, after which the search places no piece. A tetris with this piece
-    /// does not lower the value.
+    /// Returns the value of the best placement of `piece`, after which the search places no piece. A tetris with this
+    /// piece does not lower the value.
     fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
         evaluate_all(
             board,

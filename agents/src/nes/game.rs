@@ -32,8 +32,8 @@ pub struct GameResult {
     pub score: Score,
     /// Number of pieces placed.
     pub moves: u32,
-    /// Whether the game cleared [`GameRules::stop_lines`] rows. If not, a piece could not spawn, no pieces were left, or
-    /// the callback of [`play_traced`] stopped the game.
+    /// Whether the game cleared [`GameRules::stop_lines`] rows. If not, a piece could not spawn, no pieces were left,
+    /// or the callback of [`play_traced`] stopped the game.
     pub complete: bool,
 }
 
@@ -141,8 +141,8 @@ impl Play {
     }
 }
 
-/// Plays a game for each list of pieces on `threads` threads, and calls `on_game` after each game. Returns the results in
-/// the order of the lists.
+/// Plays a game for each list of pieces on `threads` threads, and calls `on_game` after each game. Returns the
+/// results in the order of the lists.
 pub fn play_sets<S: Search>(
     sets: &[Vec<Piece>],
     threads: usize,

@@ -2,8 +2,8 @@
 
 /// Help text of the command group.
 pub const HELP: &str = "\
-The field has 10 x 20 cells. An action is a rotation and a column; the piece then falls straight down. A game is lost when
-a cell comes to rest above the top row.
+The field has 10 x 20 cells. An action is a rotation and a column; the piece then falls straight down. A game is lost
+when a cell comes to rest above the top row.
 
 Examples:
   hatebeam agents play --agent heuristic --games 1000
@@ -12,9 +12,9 @@ Examples:
 
 /// Help text of the command that plays games.
 pub const PLAY_HELP: &str = "\
-The same seed gives the same games with any number of threads. --csv writes one line per game: player, game, score (rows
-cleared), lines, pieces, complete (stopped by --max-pieces). The confidence interval of the mean is a normal approximation.
-The lengths of games are close to exponentially distributed, so use 100 games or more.
+The same seed gives the same games with any number of threads. --csv writes one line per game: player, game, score
+(rows cleared), lines, pieces, complete (stopped by --max-pieces). The confidence interval of the mean is a normal
+approximation. The lengths of games are close to exponentially distributed, so use 100 games or more.
 
 Examples:
   hatebeam agents play --agent heuristic --games 1000
@@ -31,27 +31,27 @@ Examples:
 
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
-Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece` and `set` (`standard` or
-`small`), and prints one object per line with `actions`. Each action is [rotation, column, [features], value]: rotation 0
-none, 1 clockwise, 2 anticlockwise, 3 half turn; the seven features of Brenman's paper; and the value with the published
-weights. The value uses the features of the paper's program, two of which differ from the paper's definitions. For an
-invalid line, the command prints an object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes
-the other lines, and exits with code 1.
+Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece` and `set` (`standard`
+or `small`), and prints one object per line with `actions`. Each action is [rotation, column, [features], value]:
+rotation 0 none, 1 clockwise, 2 anticlockwise, 3 half turn; the seven features of Brenman's paper; and the value with
+the published weights. The value uses the features of the paper's program, two of which differ from the paper's
+definitions. For an invalid line, the command prints an object with the line number and the reason,
+{\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
   echo '{\"rows\":[\"XX________\"],\"piece\":\"T\",\"set\":\"standard\"}' | hatebeam agents placements --json";
 
 /// Help text of the command that tunes weights.
 pub const TRAIN_HELP: &str = "\
-The value of weights is the mean number of rows cleared in a game. All weights are measured with the same pieces. The folder
-contains
+The value of weights is the mean number of rows cleared in a game. All weights are measured with the same pieces. The
+folder contains
 
   journal.jsonl  every measured value; run the same command to resume an interrupted search
   weights.toml   the best weights, for `hatebeam agents play --weights FOLDER/weights.toml`
 
-A search in the same folder can continue with another method, another seed or more evaluations, if the games stay the same.
-The result does not depend on the number of threads. The best weights seem better in these games than they are, because they
-were selected by them: compare them with other weights in games with another seed.
+A search in the same folder can continue with another method, another seed or more evaluations, if the games stay the
+same. The result does not depend on the number of threads. The best weights seem better in these games than they are,
+because they were selected on them: compare them with other weights in games with another seed.
 
 Examples:
   hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 300

@@ -12,8 +12,8 @@ Examples:
 pub const PLAY_HELP: &str = "\
 A game starts at level 19 and stops when 230 rows have been cleared, or when a piece cannot spawn. `maxout` is the
 percentage of games with 999,999 points or more. The highest possible score is 1,543,160. The defaults select the 150
-published games. In these games, the published search `bfs` has a median of 1,066,910, a mean of 1,053,015.73 and a maxout
-of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of 94.67 %.
+published games. In these games, the published search `bfs` has a median of 1,066,910, a mean of 1,053,015.73 and a
+maxout of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of 94.67 %.
 
 --csv writes one line per game: player, game, score, lines, pieces, complete (230 rows cleared).
 
@@ -31,12 +31,12 @@ Examples:
 
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
-Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece` and `field` (`20`, `22` or
-`20+2` rows), and prints one object per line with `placements`. Each placement is [orientation, x, y]: the number of
-clockwise turns, and the column and row of the centre. Row 0 is the highest visible row. With `features` = true, it is
-[orientation, x, y, [features], value]: the 17 features and the value with the published weights; lower values are better.
-For an invalid line, the command prints an object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes
-the other lines, and exits with code 1.
+Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece` and `field` (`20`,
+`22` or `20+2` rows), and prints one object per line with `placements`. Each placement is [orientation, x, y]: the
+number of clockwise turns, and the column and row of the centre. Row 0 is the highest visible row. With `features` =
+true, it is [orientation, x, y, [features], value]: the 17 features and the value with the published weights; lower
+values are better. For an invalid line, the command prints an object with the line number and the reason,
+{\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
   echo '{\"rows\":[],\"piece\":\"T\",\"field\":\"20\"}' | hatebeam nes placements --json";
@@ -45,10 +45,10 @@ Examples:
 pub const PIECES_HELP: &str = "\
 Prints the pieces of each game as letters on one line.
 
-`article` is the generator of the published piece sets: two Mersenne Twisters whose state carries over from each game to
-the next one. Each of its games has 1,825 pieces. `cartridge` is the generator of the game's cartridge: a 16-bit shift
-register that makes one step per frame. A seed from 2 to 65535 is the initial state of the register (35208 when the console
-is switched on); any other seed selects one of these states at random.
+`article` is the generator of the published piece sets: two Mersenne Twisters whose state carries over from each game
+to the next one. Each of its games has 1,825 pieces. `cartridge` is the generator of the game's cartridge: a 16-bit
+shift register that makes one step per frame. A seed from 2 to 65535 is the initial state of the register (35208 when
+the console is switched on); any other seed selects one of these states at random.
 
 Examples:
   hatebeam nes pieces --generator article --seed 205 --games 2 --count 30
@@ -61,9 +61,9 @@ The value of weights is the mean score of a game. All weights are measured with 
   journal.jsonl  every measured value; run the same command to resume an interrupted search
   weights.toml   the best weights, for `hatebeam nes play --weights FOLDER/weights.toml`
 
-A search in the same folder can continue with another method, another seed or more evaluations, if the games stay the same.
-The result does not depend on the number of threads. The best weights seem better in these games than they are, because they
-were selected by them: compare them with other weights in games with another seed.
+A search in the same folder can continue with another method, another seed or more evaluations, if the games stay the
+same. The result does not depend on the number of threads. The best weights seem better in these games than they are,
+because they were selected on them: compare them with other weights in games with another seed.
 
 Examples:
   hatebeam nes train my-weights --games 30 --evaluations 300

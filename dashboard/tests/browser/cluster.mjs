@@ -1,5 +1,5 @@
-// Tests the dashboard of a real coordinator with real workers, from an empty store to the replay of the best game. Usage:
-// `cluster.mjs CHROMIUM URL [SCREENSHOTS_FOLDER]`. The Rust test that starts this script runs the processes.
+// Tests the dashboard of a real coordinator with real workers, from an empty store to the replay of the best game.
+// Usage: `cluster.mjs CHROMIUM URL [SCREENSHOTS_FOLDER]`. The Rust test that starts this script runs the processes.
 
 import assert from "node:assert/strict";
 import { Session } from "./session.mjs";

@@ -1,5 +1,5 @@
-// Tests every page and button of the dashboard. Usage: `pages.mjs CHROMIUM URL [SCREENSHOTS_FOLDER]`. The Rust test that
-// starts this script runs a fake coordinator and executes the commands that the script sends (see session.mjs).
+// Tests every page and button of the dashboard. Usage: `pages.mjs CHROMIUM URL [SCREENSHOTS_FOLDER]`. The Rust test
+// that starts this script runs a fake coordinator and executes the commands that the script sends (see session.mjs).
 
 import assert from "node:assert/strict";
 import { Session } from "./session.mjs";

@@ -1,9 +1,9 @@
-// A page in Chromium for a test script. The script's arguments are the path of Chromium, a URL (unless the script runs its
-// own server), and optionally a folder for screenshots.
+// A page in Chromium for a test script. The script's arguments are the path of Chromium, a URL (unless the script
+// runs its own server), and optionally a folder for screenshots.
 //
-// A Rust test starts the script and may run servers for it. The script prints commands such as `@stop` and `@start` on
-// standard output, and the test answers each command with one line on the script's standard input. If HATEBEAM_STEPS is set,
-// the script runs only the steps whose names contain its value.
+// A Rust test starts the script and may run servers for it. The script prints commands such as `@stop` and `@start`
+// on standard output, and the test answers each command with one line on the script's standard input. If
+// HATEBEAM_STEPS is set, the script runs only the steps whose names contain its value.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";

@@ -208,8 +208,8 @@ pub struct ControllerFeatures {
     pub column_transitions: i32,
     /// Number of empty cells with a filled cell somewhere above them in the same column.
     pub holes: i32,
-    /// Sum of 1 + 2 + … + depth over all wells. A well is a vertical run of cells above a column's top, each with filled
-    /// cells to its left and right.
+    /// Sum of 1 + 2 + … + depth over all wells. A well is a vertical run of cells above a column's top, each with
+    /// filled cells to its left and right.
     pub cumulative_wells: i32,
     /// Sum, over all holes, of the number of consecutive filled cells directly above the hole.
     pub hole_depth: i32,

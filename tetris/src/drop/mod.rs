@@ -134,8 +134,8 @@ impl DropGame {
         (0..ROTATIONS as u8).flat_map(move |rotation| columns(piece, rotation, width))
     }
 
-    /// Returns the distinct actions for a piece, sorted by rotation and column. Of rotations with equal shapes, only the
-    /// first is included.
+    /// Returns the distinct actions for a piece, sorted by rotation and column. Of rotations with equal shapes, only
+    /// the first is included.
     pub fn distinct_actions(&self, piece: usize) -> &[Action] {
         &self.distinct[piece]
     }

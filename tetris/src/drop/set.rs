@@ -198,9 +198,9 @@ impl PieceSet {
     /// Parses a set from text. Each piece consists of rows of `#` or `X` (filled) and `.` or `_` (empty), with an empty
     /// line between pieces. A line that begins with `//` is a comment.
     ///
-    /// The first line of a piece is its name if it ends with a colon, which is not part of the name. It is also the name
-    /// if it contains no `#` and contains a letter or digit other than `X`. A piece without a name is named after its
-    /// index, counted from 1.
+    /// The first line of a piece is its name if it ends with a colon, which is not part of the name. It is also the
+    /// name if it contains no `#` and contains a letter or digit other than `X`. A piece without a name is named
+    /// after its index, counted from 1.
     pub fn parse(text: &str) -> Result<PieceSet, SetError> {
         let mut pieces: Vec<DropPiece> = Vec::new();
         let mut block: Vec<(usize, &str)> = Vec::new();

@@ -17,8 +17,8 @@ pub(crate) const VISIBLE: usize = 20;
 pub enum Rows {
     /// 20 rows, above which no cell of a piece may be.
     Twenty,
-    /// 22 rows: the 20 visible rows, and two rows above them that behave like the visible rows. Pieces spawn in the same
-    /// visible row as with the other rule sets.
+    /// 22 rows: the 20 visible rows, and two rows above them that behave like the visible rows. Pieces spawn in the
+    /// same visible row as with the other rule sets.
     TwentyTwo,
     /// The cartridge's rule: pieces may move in two rows above the visible ones, but cells that lock there disappear.
     TwentyPlusTwo,

@@ -202,14 +202,15 @@ const WEIGHTED_SOLID: usize = 6;
 /// Counts for one column. The counts for a board are the sums over its columns. Eight numbers fill one vector register.
 type Counts = [i32; 8];
 
-/// One small number per column, at the indices 1 to 10. The other elements pad the array to the size of a vector register.
+/// One small number per column, at the indices 1 to 10. The other elements pad the array to the size of a vector
+/// register.
 type PerColumn = [i16; 16];
 
 /// Height that represents a wall. It is greater than the height of any column.
 const WALL: i16 = 64;
 
-/// Counts for a board, with which the features of a move are computed quickly: a move without cleared rows changes at most
-/// four columns.
+/// Counts for a board, with which the features of a move are computed quickly: a move without cleared rows changes at
+/// most four columns.
 #[derive(Clone, Copy, Debug)]
 pub struct BoardSums {
     board: Board,
@@ -494,9 +495,9 @@ impl BoardSums {
 
 /// Returns the number of rows in which the columns `x − 1` and `x` differ.
 ///
-/// A wall differs from its neighbouring column in the column's empty cells up to the pile's height. The number of these
-/// cells is the pile's height minus the number of filled cells in the column. For a wall, this function returns only the
-/// negated number of filled cells, and the caller adds the pile's height.
+/// A wall differs from its neighbouring column in the column's empty cells up to the pile's height. The number of
+/// these cells is the pile's height minus the number of filled cells in the column. For a wall, this function returns
+/// only the negated number of filled cells, and the caller adds the pile's height.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     match x {

@@ -1,5 +1,5 @@
-//! Piece generators: the original cartridge's generator, and the generator of the piece sets for which an article published
-//! results.
+//! Piece generators: the original cartridge's generator, and the generator of the piece sets for which an article
+//! published results.
 
 use crate::{Mt19937, Piece, Rng};
 
@@ -32,8 +32,8 @@ pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
 /// Numbers by which the cartridge identifies the spawn orientations of the pieces, in [`CARTRIDGE_ORDER`].
 const SPAWN_IDS: [u16; 7] = [0x02, 0x07, 0x08, 0x0a, 0x0b, 0x0e, 0x12];
 
-/// The cartridge's generator. Its state consists of a 16-bit shift register (which the cartridge steps once per frame), the
-/// number of pieces drawn, and the last piece.
+/// The cartridge's generator. Its state consists of a 16-bit shift register (which the cartridge steps once per
+/// frame), the number of pieces drawn, and the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cartridge {
     register: u16,
@@ -58,7 +58,8 @@ impl Cartridge {
     }
 
     /// Creates a generator from a seed. A seed from 2 to 65,535 is the initial state of the register; any other seed
-    /// selects one of these states at random. States 0 and 1 are excluded, because the register then becomes and stays 0.
+    /// selects one of these states at random. States 0 and 1 are excluded, because the register then becomes and
+    /// stays 0.
     pub fn from_seed(seed: u64) -> Cartridge {
         let state = u16::try_from(seed).ok().filter(|&state| state > 1);
         let state = state.unwrap_or_else(|| 2 + Rng::new(seed).below(65_534) as u16);

@@ -1,6 +1,6 @@
-//! Kick tables. For each turn of a piece, a kick table lists the shifts that are tried in order until the piece fits. There
-//! are built-in tables for SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables can be parsed from text in the
-//! format of solution-finder's kick files.
+//! Kick tables. For each turn of a piece, a kick table lists the shifts that are tried in order until the piece fits.
+//! There are built-in tables for SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables can be parsed from
+//! text in the format of solution-finder's kick files.
 
 use super::shapes::{Orientation, box_corner};
 use crate::Piece;
@@ -133,8 +133,8 @@ type Shifts = Vec<(i8, i8)>;
 /// The shifts of every turn of every piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KickTable {
-    /// Shifts by piece, orientation before the turn, and orientation after it. A shift moves the lower left corner of the
-    /// piece's cells, not of its box.
+    /// Shifts by piece, orientation before the turn, and orientation after it. A shift moves the lower left corner of
+    /// the piece's cells, not of its box.
     shifts: Vec<Shifts>,
     half_turns: bool,
 }
@@ -238,9 +238,9 @@ impl KickTable {
     }
 
     /// Parses a table in the format of solution-finder's kick files. It consists of lines such as
-    /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`. The
-    /// shifts apply to the piece's pivot. An `@` at the beginning of a shift is ignored. The table must contain half turns
-    /// for all pieces or for none.
+    /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`.
+    /// The shifts apply to the piece's pivot. An `@` at the beginning of a shift is ignored. The table must contain
+    /// half turns for all pieces or for none.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
         let half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
@@ -272,8 +272,8 @@ impl KickTable {
         self.half_turns
     }
 
-    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. The slice is empty if the
-    /// table does not contain the turn.
+    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. The slice is empty if
+    /// the table does not contain the turn.
     pub(crate) fn shifts(&self, piece: Piece, from: Orientation, to: Orientation) -> &[(i8, i8)] {
         &self.shifts[turn_index(piece, from, to)]
     }

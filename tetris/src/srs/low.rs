@@ -1,8 +1,8 @@
 //! Fields of at most four rows, stored in one word, and their placements. Searches for perfect clears use these fields.
 //!
-//! A column has six bits, of which the lowest is the floor row. A mask of positions has the same layout; the position of a
-//! piece is the position of the lower left corner of its cells. The space above the field is unlimited, but six rows of
-//! positions are enough to find every placement.
+//! A column has six bits, of which the lowest is the floor row. A mask of positions has the same layout; the position
+//! of a piece is the position of the lower left corner of its cells. The space above the field is unlimited, but six
+//! rows of positions are enough to find every placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -122,8 +122,8 @@ impl LowField {
         bits
     }
 
-    /// Returns the cells column by column: bit `4 * x + y` is column `x` of row `y`. Cleared rows appear as full rows at the
-    /// top.
+    /// Returns the cells column by column: bit `4 * x + y` is column `x` of row `y`. Cleared rows appear as full rows
+    /// at the top.
     #[inline]
     pub const fn column_bits(&self) -> u64 {
         let cleared = FLOOR * (0b1111 & !((1 << self.rows) - 1));
@@ -200,9 +200,9 @@ impl LowField {
         4 * empty.count_ones() - 2 * (right.count_ones() + up.count_ones())
     }
 
-    /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill. A
-    /// piece can cross a border only in a row in which both cells at the border are empty. If there is no such row, none
-    /// appears later, because placing a piece only fills cells and removes rows.
+    /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill.
+    /// A piece can cross a border only in a row in which both cells at the border are empty. If there is no such row,
+    /// none appears later, because placing a piece only fills cells and removes rows.
     #[inline]
     pub fn is_split(&self) -> bool {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
@@ -372,8 +372,8 @@ impl LowPlacements {
         rests
     }
 
-    /// Adds the positions that a piece reaches by turns to `reached`, which initially contains the positions reached without
-    /// turns. Stops when nothing changes or all positions in `wanted` are reached.
+    /// Adds the positions that a piece reaches by turns to `reached`, which initially contains the positions reached
+    /// without turns. Stops when nothing changes or all positions in `wanted` are reached.
     fn flood(&self, piece: Piece, free: &[u64; 4], wanted: &[u64; 4], reached: &mut [u64; 4]) {
         let distinct = DISTINCT[piece.index()];
         let mut changed = 0b1111u32;

@@ -1,5 +1,5 @@
-//! Counts of placements and boards after n pieces (perft). Comparing them with known values reveals errors in the search
-//! for placements.
+//! Counts of placements and boards after n pieces (perft). Comparing them with known values reveals errors in the
+//! search for placements.
 
 use super::placements::Placements;
 use crate::{Field, Piece};

@@ -1,5 +1,5 @@
-//! Placements that a piece can reach. A flood fill over all orientations finds them, and processes all positions in a column
-//! at once.
+//! Placements that a piece can reach. A flood fill over all orientations finds them, and processes all positions in a
+//! column at once.
 
 use super::kicks::KickTable;
 use super::shapes::{Orientation, SrsPlacement, cells, first_equal};
@@ -73,8 +73,8 @@ impl Placements {
     }
 
     /// Finds every distinct placement that a piece can reach. With [`DropMode::Soft`], the piece starts at its spawn
-    /// position, and there are no placements if it cannot spawn. With [`DropMode::Hard`], it falls from near the top of the
-    /// field in every column and orientation.
+    /// position, and there are no placements if it cannot spawn. With [`DropMode::Hard`], it falls from near the top
+    /// of the field in every column and orientation.
     pub fn find(&self, field: &Field, piece: Piece) -> PlacementSet {
         let free = Orientation::ALL.map(|orientation| free_positions(field, piece, orientation));
         let mut rests = [[0; WIDTH]; 4];
@@ -135,8 +135,8 @@ fn free_positions(field: &Field, piece: Piece, orientation: Orientation) -> Posi
     free
 }
 
-/// Turns the piece at all positions in `from`, each with the first shift that leads to a free position. Returns `true` if
-/// the piece reaches a new position.
+/// Turns the piece at all positions in `from`, each with the first shift that leads to a free position. Returns
+/// `true` if the piece reaches a new position.
 fn turn(from: &Positions, shifts: &[(i8, i8)], free: &Positions, reached: &mut Positions) -> bool {
     let mut left = *from;
     let mut gained = 0;

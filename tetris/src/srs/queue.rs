@@ -1,5 +1,5 @@
-//! The hold slot and the preview. A player with one hold slot places either the oldest unplaced piece or the piece after
-//! it.
+//! The hold slot and the preview. A player with one hold slot places either the oldest unplaced piece or the piece
+//! after it.
 
 use crate::Piece;
 use thiserror::Error;
