@@ -5,8 +5,8 @@ use hatebeam_proto::v1;
 use std::time::{Duration, Instant};
 use tonic::{Code, Streaming};
 
-/// Time since the first failure without a message in between, after which the client stops reconnecting and returns
-/// an error.
+/// Time after which the client stops reconnecting and returns an error, measured from the first failure since the
+/// last message.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Delay between attempts to connect.
 const RECONNECT_WAIT: Duration = Duration::from_millis(500);

@@ -59,7 +59,6 @@ pub struct NotifierSettings {
     pub every: u32,
 }
 
-/// Sender of run events.
 pub(crate) struct Notifier {
     env: Env,
     events: Option<Arc<dyn EventSink>>,
@@ -75,7 +74,6 @@ pub(crate) struct Notifier {
     to_delete: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
 
-/// An event in the outbox.
 struct StagedEvent {
     key: String,
     event: Event,
@@ -189,7 +187,6 @@ impl Notifier {
         }
     }
 
-    /// Delivers a staged event.
     pub(crate) fn deliver(&self, staged: Staged) {
         let (Some(events), Some(StagedEvent { key, event })) = (&self.events, staged.0) else {
             return;

@@ -46,7 +46,7 @@ pub fn watch(timeline: &Timeline) -> io::Result<()> {
 }
 
 /// Passes all pending key presses to the player. Returns `false` if one of them quits the player. Ignores all other
-/// events. A resize needs no handling, because each frame reads the size of the terminal.
+/// events. A resize event needs no handling, because the terminal's size is read for each frame.
 fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     loop {
         if let Event::Key(key) = event::read()?

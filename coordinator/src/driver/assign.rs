@@ -59,7 +59,8 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
 /// total memory of the workers is too small for all shards, some numbers exceed the limit.
 fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     let mut quotas = vec![0; workers.len()];
-    // Workers whose share exceeds their memory. They get as many shards as fit, and the others share the rest.
+    // Whether each worker's share exceeds its memory. Such a worker gets as many shards as fit, and the others share
+    // the rest.
     let mut full: Vec<bool> = vec![false; workers.len()];
     loop {
         let open: Vec<usize> = (0..workers.len()).filter(|&index| !full[index]).collect();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 impl RunDriver {
     /// Checks the last committed depth after a worker has reported damage, and drops the depth if it is damaged.
-    /// Returns `true` if the depth was dropped, and an error if the network of the run is missing or damaged.
+    /// Returns `true` if the depth was dropped. Returns an error if the network of the run is missing or damaged.
     pub(super) async fn drop_if_damaged(&mut self, worker: &str) -> Result<bool, ManifestError> {
         fetch_network(&self.parts.objects, &self.manifest().spec.evaluator).await?;
         let Some(last) = self.manifest().last() else {

@@ -19,7 +19,6 @@ const OWN_LIMIT: u32 = 9;
 const PERMANENT: u32 = 3;
 /// Duration of a worker's first quarantine. Each further quarantine lasts twice as long, up to [`MAX_QUARANTINE`].
 const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
-/// Maximum duration of a quarantine.
 const MAX_QUARANTINE: Duration = Duration::from_secs(600);
 
 /// Number of times that a worker must be lost before it is quarantined. The count restarts when a depth is committed in
@@ -55,7 +54,6 @@ pub(super) struct FailureTracker {
 }
 
 impl FailureTracker {
-    /// Records a failure.
     pub(super) fn note(&mut self, error: &WorkerError) {
         for (one, other) in &error.unreachable {
             let pair = if one < other {
@@ -78,7 +76,6 @@ impl FailureTracker {
         }
     }
 
-    /// Records the loss of a worker.
     pub(super) fn note_lost(&mut self, worker: &str) {
         *self.losses.entry(worker.to_owned()).or_default() += 1;
     }

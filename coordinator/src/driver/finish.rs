@@ -14,7 +14,6 @@ use std::time::Duration;
 
 /// First pause before reading back is retried. Each further pause is twice as long, up to [`MAX_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(2);
-/// Maximum pause before reading back is retried.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 impl RunDriver {

@@ -27,7 +27,6 @@ const HALT_LIMIT: Duration = Duration::from_secs(5);
 /// Pending uploads of one depth. Each task returns the tables of one worker.
 pub(super) type Uploads = JoinSet<Result<Vec<Table>, WorkerError>>;
 
-/// The workers of an epoch.
 pub(super) struct EpochWorkers {
     env: Env,
     registry: Arc<WorkerRegistry>,
