@@ -1,18 +1,18 @@
-//! The mean of the networks of several generations. It is stronger than most of these networks.
+//! The mean of several generations' networks, which is stronger than most of these networks.
 
 use crate::model::{LANES, ROWS};
 use crate::recipe::Publish;
 use hatebeam_search::NetworkWeights;
 
-/// The sum of the networks that the mean includes so far.
+/// Sum of the weights of all networks added so far.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Average {
-    /// Sums of the biases, the output weights and the rows, one after the other.
+    /// Element-wise sums: first the biases, then the output weights, then the rows.
     pub(crate) sums: Vec<i32>,
 }
 
 impl Publish {
-    /// Returns the number of networks in the mean after a generation.
+    /// Returns the number of networks in the mean after `generation`.
     fn count(&self, generation: u32) -> u32 {
         match generation.checked_sub(self.from) {
             Some(later) => later / self.every + 1,
@@ -20,7 +20,6 @@ impl Publish {
         }
     }
 
-    /// Whether the mean includes the network of this generation.
     fn includes(&self, generation: u32) -> bool {
         self.count(generation) > self.count(generation - 1)
     }
@@ -33,7 +32,7 @@ impl Average {
         }
     }
 
-    /// Adds the network of a generation if the mean includes it.
+    /// Adds the network of `generation` if `publish` includes that generation.
     pub(crate) fn add(&mut self, generation: u32, publish: &Publish, network: &NetworkWeights) {
         if !publish.includes(generation) {
             return;
@@ -48,7 +47,7 @@ impl Average {
         }
     }
 
-    /// Returns the mean after a generation, or `player` if the mean includes no network yet.
+    /// Returns the mean after `generation`, or `player` if no network has been added yet.
     pub(crate) fn network(
         &self,
         generation: u32,
@@ -59,7 +58,7 @@ impl Average {
         if count == 0 {
             return player.clone();
         }
-        // Rounds to the nearest integer, and halves up.
+        // Rounds to the nearest integer; halves round up.
         let mean = |sum: &i32| (2 * sum + count).div_euclid(2 * count) as i16;
         let mut weights = self.sums.iter().map(mean);
         NetworkWeights {
@@ -91,7 +90,7 @@ mod tests {
             let mean = average.network(generation, &publish, &constant(weight));
             means.push(mean.rows[7]);
         }
-        // (10 - 21) / 2 is -5.5.
+        // The fourth mean is (10 - 21) / 2 = -5.5, which rounds up to -5.
         assert_eq!(means, [5, 10, 10, -5, -5, -14]);
     }
 }

@@ -1,6 +1,7 @@
-//! A beam search in memory that keeps every edge between the wells of consecutive frontiers.
+//! An in-memory beam search that keeps every edge between the wells of consecutive frontiers.
 //!
-//! A frontier is the set of wells that the search keeps at one depth, at most as many as the width.
+//! The depth of a well is the number of pieces placed to reach it. A frontier is the set of wells that the search keeps
+//! at one depth; its maximum size is the width.
 
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, NodeWell};
@@ -8,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of parents whose children are scored together.
 const PARENTS: usize = 32;
-/// When the number of candidates reaches this many times the width, all but the best are dropped.
+/// Maximum number of candidates, as a multiple of the width. When it is reached, all but the best `width` are dropped.
 const ROOM: usize = 4;
-/// Marks a slot without a candidate, or a dropped candidate.
+/// Marker for an empty slot or a dropped candidate.
 const FREE: u32 = u32::MAX;
 
-/// Noise that is added to the scores of wells. A well and a seed determine its value. The standard deviation is
-/// `first × exp(-depth / 30) + rest`, in units of the score.
+/// Pseudorandom noise that is added to the scores of wells. A well's hash and the seed determine its value. The standard
+/// deviation at a depth is `first × exp(-depth / 30) + rest`, in units of the score.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
     /// Seed of the noise.
@@ -28,12 +29,12 @@ pub struct Noise {
 impl Noise {
     /// Returns the standard deviation at a depth.
     fn deviation(self, depth: usize) -> f64 {
-        // 0.967216 is exp(-1/30). Systems differ in their results of `exp`, so this code multiplies repeatedly.
+        // The result of `exp` differs between systems. So this code multiplies repeatedly by exp(-1/30), which is 0.967216.
         let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
         self.first * decay + self.rest
     }
 
-    /// Returns the noise for the well with this hash.
+    /// Returns the noise for a well with this hash.
     fn of(self, hash: u64, deviation: f64) -> i32 {
         if deviation == 0.0 {
             return 0;
@@ -50,11 +51,11 @@ impl Noise {
 /// Settings of a beam search.
 #[derive(Clone, Debug)]
 pub struct BeamSettings {
-    /// The first frontier.
+    /// The wells of the first frontier.
     pub starts: Vec<Well>,
-    /// Maximum number of wells of a frontier.
+    /// Maximum number of wells in a frontier.
     pub width: usize,
-    /// Maximum number of pieces.
+    /// Maximum number of pieces to place.
     pub pieces: usize,
     /// Noise that is added to the scores.
     pub noise: Noise,
@@ -65,18 +66,18 @@ pub struct BeamSettings {
 pub struct Depth {
     /// The wells, best first.
     pub wells: Vec<NodeWell>,
-    /// Number of lines cleared on the way to each well.
+    /// For each well, the number of lines cleared so far.
     pub lines: Vec<u16>,
-    /// Edges between wells: the index of the parent in the previous frontier, then the index of the child in this one.
+    /// Edges, each as the parent's index in the previous frontier followed by the child's index in this frontier.
     pub edges: Vec<[u32; 2]>,
 }
 
 /// All frontiers of a beam search.
 #[derive(Clone, Debug, Default)]
 pub struct Beam {
-    /// The frontiers, beginning with the starts. Frontiers of later depths are never empty.
+    /// The frontiers, beginning with the start wells. All later frontiers contain at least one well.
     pub depths: Vec<Depth>,
-    /// Whether the search ended because no well of the last frontier had a child.
+    /// Whether the search ended because no well in the last frontier had a child.
     pub died: bool,
 }
 
@@ -95,7 +96,7 @@ impl Beam {
 
 #[derive(Clone, Copy)]
 struct Candidate {
-    /// The score in the upper half, and the lower half of the well's hash in the lower half.
+    /// The score, offset to be unsigned, in the upper 32 bits, and the lower 32 bits of the well's hash below it.
     rank: u64,
     well: NodeWell,
     lines: u16,
@@ -105,13 +106,13 @@ struct Candidate {
 struct Candidates {
     width: usize,
     found: Vec<Candidate>,
-    /// Edges: the index of the parent, then the index of the candidate.
+    /// Edges, each as the parent's index followed by the candidate's index.
     edges: Vec<[u32; 2]>,
-    /// A hash table with open addressing that contains indexes of candidates.
+    /// A hash table with open addressing that contains the indexes of candidates.
     slots: Vec<u32>,
-    /// Children with a lower rank are dropped, because they cannot be among the best.
+    /// Minimum rank of a new candidate. Children with a lower rank cannot be among the best, so they are dropped.
     floor: u64,
-    /// For each old index of a candidate, its new index. Used only in [`keep_best`](Candidates::keep_best).
+    /// Scratch space of [`keep_best`](Candidates::keep_best): for each old index of a candidate, its new index.
     moved: Vec<u32>,
 }
 
@@ -136,8 +137,9 @@ impl Candidates {
         slot
     }
 
-    /// Adds a child. Equal wells have equal numbers of cleared lines, because each piece adds four cells and each line
-    /// removes a row of cells.
+    /// Adds a child and the edge to its parent, unless the child's rank is below the floor. If the well is already a
+    /// candidate, only the edge is added. The two wells have equal numbers of cleared lines: each piece adds four cells,
+    /// and each cleared line removes the cells of one row.
     fn add(&mut self, parent: u32, child: Candidate) {
         if child.rank < self.floor {
             return;
@@ -155,7 +157,7 @@ impl Candidates {
         }
     }
 
-    /// Keeps the best candidates, at most as many as the width, in descending order.
+    /// Sorts the candidates, best first, drops all beyond the width, and updates the edges and slots.
     fn keep_best(&mut self) {
         let mut order: Vec<u32> = (0..self.found.len() as u32).collect();
         let found = &self.found;
@@ -203,7 +205,7 @@ impl Candidates {
     }
 }
 
-/// Runs a beam search until no well has a child, the maximum number of pieces is placed, or `cancel` becomes true.
+/// Runs a beam search until no well has a child, the maximum number of pieces is placed, or `cancel` becomes `true`.
 pub fn run_beam(
     emulator: &Emulator,
     evaluator: &mut Evaluator,
@@ -240,7 +242,7 @@ pub fn run_beam(
             for (index, parent) in packed.iter().enumerate() {
                 let well = parent
                     .unpack(geometry)
-                    .expect("a frontier contains live wells");
+                    .expect("all wells in a frontier are live");
                 emulator.expand(&well, &mut children);
                 wells.extend_from_slice(children.wells());
                 let parent = chunk * PARENTS + index;

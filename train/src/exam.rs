@@ -1,4 +1,4 @@
-//! Examinations: beam searches that measure a network. No network is trained on their wells.
+//! Examinations: beam searches that measure a network. Their wells are not used for training.
 
 use crate::beam::{BeamSettings, Noise, run_beam};
 use crate::recipe::ExamRecipe;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Result of one beam search.
+/// Result of one beam search of an examination.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExamResult {
     /// Width of the beam.
@@ -22,7 +22,8 @@ pub struct ExamResult {
     pub seconds: f64,
 }
 
-/// Runs the beam searches of an examination. If `cancel` becomes true, they end early and the results are meaningless.
+/// Runs the beam searches of an examination. If `cancel` becomes `true`, the searches end early and their results are
+/// meaningless.
 pub fn examine(
     emulator: &Emulator,
     network: &Arc<Network>,

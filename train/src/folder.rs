@@ -1,14 +1,14 @@
-//! The folder that stores a training.
+//! Storage of a training in a folder.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `checkpoint` | recipe, records, weights and optimizer moments after the last finished generation |
-//! | `samples-N` | the samples of generation N, while the buffer of recent generations needs them |
+//! | `samples-N` | the training samples of generation N, which is one of the recent generations in the buffer |
 //! | `network` | the published network after the last finished generation |
 //!
-//! Every file ends with the SHA-256 of the bytes before it and is replaced atomically. The samples of a
-//! generation are written before the checkpoint that needs them. So a training that is killed at any
-//! moment resumes after the last saved generation.
+//! Every file ends with the SHA-256 digest of the bytes before it, and is replaced atomically. The samples of a
+//! generation are written before the checkpoint that needs them. So a training that is killed at any moment can resume
+//! after the last saved generation.
 
 use crate::average::Average;
 use crate::labels::Sample;
@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 
 const CHECKPOINT_MAGIC: [u8; 8] = *b"hatechk\n";
 const SAMPLES_MAGIC: [u8; 8] = *b"hatesmp\n";
-/// Version of the formats of checkpoints and samples.
+/// Version of the checkpoint format and the sample format.
 const VERSION: u32 = 1;
 const DIGEST_BYTES: usize = 32;
 const CHECKPOINT: &str = "checkpoint";
-/// Name of the file that contains the network.
+/// Name of the file that contains the published network.
 pub const NETWORK: &str = "network";
 
 /// The part of a checkpoint that is stored as JSON.
@@ -40,23 +40,23 @@ struct Text {
     records: Vec<GenerationRecord>,
 }
 
-/// The folder that stores a training.
+/// A folder that stores a training.
 pub struct TrainingFolder {
     path: PathBuf,
 }
 
 impl TrainingFolder {
-    /// Refers to a folder, which need not exist.
+    /// Creates a handle for the folder at `path`, which does not need to exist yet.
     pub fn new(path: &Path) -> TrainingFolder {
         TrainingFolder {
             path: path.to_path_buf(),
         }
     }
 
-    /// Loads the training as it was last saved, or returns `None` if the folder contains no checkpoint.
+    /// Loads the last saved state of the training, or returns `None` if the folder contains no checkpoint.
     ///
     /// # Errors
-    /// Returns [`TrainError`] if a file cannot be read or is damaged.
+    /// Returns [`TrainError`] if a file cannot be read or is damaged, or if its recipe is not valid.
     pub fn load(&self) -> Result<Option<Trainer>, TrainError> {
         let path = self.path.join(CHECKPOINT);
         let bytes = match fs::read(&path) {
@@ -82,10 +82,10 @@ impl TrainingFolder {
         read_samples(&bytes).ok_or(TrainError::Damaged(path))
     }
 
-    /// Saves a training. Call this after every generation: the samples of earlier generations must be saved already.
+    /// Saves a training. Call this after every generation, because it writes only the samples of the last generation.
     ///
     /// # Errors
-    /// Returns [`TrainError::File`] if a file cannot be written.
+    /// Returns [`TrainError::File`] if the folder cannot be created or a file cannot be written.
     pub fn save(&self, trainer: &Trainer) -> Result<(), TrainError> {
         let write = |path: PathBuf, bytes: Vec<u8>| {
             replace_file(&path, &bytes).map_err(|error| TrainError::File(path, error))
@@ -99,14 +99,14 @@ impl TrainingFolder {
         write(self.path.join(CHECKPOINT), sealed(checkpoint_of(trainer)))?;
         write(self.path.join(NETWORK), trainer.network().encode())?;
         if let Some(old) = generation.checked_sub(trainer.recipe().buffer) {
-            // This generation has just left the buffer. Its file may have been removed already.
+            // The buffer no longer contains this generation. Its file may already have been removed.
             let _ = fs::remove_file(self.samples(old));
         }
         Ok(())
     }
 }
 
-/// Appends the digest.
+/// Appends the SHA-256 digest of the bytes.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let digest = Sha256::digest(&bytes);
     bytes.extend_from_slice(&digest);
@@ -114,7 +114,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Returns the bytes between the version and the digest, or `None` if the magic bytes, the version or the digest is
-/// wrong.
+/// invalid.
 fn opened(bytes: &[u8], magic: [u8; 8]) -> Option<&[u8]> {
     let (content, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
     let rest = content.strip_prefix(&magic)?;
@@ -147,10 +147,13 @@ fn read_samples(bytes: &[u8]) -> Option<Vec<Sample>> {
         .then(|| samples.iter().map(sample).collect())
 }
 
-/// The models of a training.
+/// The weights of a training.
 pub(crate) struct Models {
+    /// The network that is being trained.
     pub(crate) learning: Model,
+    /// The weights of the network that scores wells in beams.
     pub(crate) playing: Vec<Row>,
+    /// The networks whose mean is published.
     pub(crate) published: Average,
 }
 

@@ -1,16 +1,15 @@
-//! Public games of HATETRIS that a recipe can name.
+//! Public games of HATETRIS that a recipe can list.
 //!
-//! Their replays are published at <https://qntm.org/hatetris> and in the tests of HATETRIS. A network
-//! whose recipe uses a public game was not trained on beams alone.
+//! Their replays are published at <https://qntm.org/hatetris> and in the tests of HATETRIS.
 
 use crate::recipe::{GameRecipe, RecipeError};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, play};
 
 /// A published game.
 pub struct PublicGame {
-    /// Name in recipes: the player and the number of lines cleared.
+    /// Name of the game in recipes: the player, followed by the number of lines cleared.
     pub name: &'static str,
-    /// The replay in Base2048.
+    /// The replay, encoded in Base2048.
     pub replay: &'static str,
 }
 
@@ -23,7 +22,7 @@ macro_rules! public_games {
     };
 }
 
-/// The public games that the program contains.
+/// The public games that are built into the program.
 pub const PUBLIC_GAMES: [PublicGame; 8] = public_games![
     "david-and-felipe-148",
     "david-and-felipe-152",
@@ -39,24 +38,24 @@ impl PublicGame {
     /// Returns the well before each piece, beginning with the empty well.
     pub fn wells(&self) -> Vec<Well> {
         let keys = Encoding::Base2048.decode(self.replay.trim());
-        let keys = keys.expect("the program contains valid replays");
+        let keys = keys.expect("built-in replays are valid");
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
         record.wells().collect()
     }
 }
 
-/// A well of a game.
+/// A well from a public game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct GameWell {
     pub(crate) well: Well,
-    /// Number of pieces that were placed after this well.
+    /// Number of pieces that the player placed after reaching this well.
     pub(crate) pieces: usize,
 }
 
-/// Returns the wells of a recipe's games.
+/// Returns the wells of the games that a recipe lists.
 ///
 /// # Errors
-/// Returns [`RecipeError::Game`] if the program does not contain a game with one of the names.
+/// Returns [`RecipeError::Game`] if no built-in game has one of the names.
 pub(crate) fn wells_of(recipe: &[GameRecipe]) -> Result<Vec<GameWell>, RecipeError> {
     let mut all = Vec::new();
     for game in recipe {
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_public_games_match_their_names() {
+    fn public_games_clear_number_of_lines_in_their_names() {
         for game in &PUBLIC_GAMES {
             let keys = Encoding::Base2048.decode(game.replay.trim()).unwrap();
             let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn wells_count_the_pieces_that_followed() {
+    fn wells_record_number_of_remaining_pieces() {
         let game = |pieces| GameRecipe {
             name: "david-and-felipe-3711".to_owned(),
             pieces,

@@ -1,15 +1,16 @@
 //! Training targets for the wells of one beam.
 //!
-//! For a well at depth `d` of a beam that died at depth `D`, the beam placed `R = D - d` more pieces, and the frontiers
-//! of the next `k` depths contained a descendant of the well. The target is `R (0.5 + 0.5 min(1, k / min(20, R)))`
-//! pieces: `R` sets the scale, and `k` orders the wells of one frontier.
+//! A beam dies at depth `D` if no well of that depth has a child. For a well at depth `d`, let `R = D - d` be the number
+//! of pieces that the beam still placed, and let `k` be the number of later depths at which the beam contained a
+//! descendant of the well. The target is `R (0.5 + 0.5 min(1, k / min(20, R)))` pieces. `R` sets the scale, and `k`
+//! orders the wells of one depth.
 
 use crate::beam::Beam;
 use hatebeam_search::NodeWell;
 
-/// Number of depths for which descendants must stay in the beam to give the full target.
+/// Number of later depths at which the beam must contain a descendant for a well to get the full target.
 const HORIZON: f32 = 20.0;
-/// Number of pieces that are added to a beam that reached its limit of pieces.
+/// Assumed number of further pieces for a beam that did not die.
 const BEYOND: usize = 200;
 
 /// A well with its target.
@@ -21,7 +22,8 @@ pub struct Sample {
     pub pieces: f32,
 }
 
-/// Returns, for each well of each frontier, the depth of its last descendant.
+/// Returns, for each well of each frontier, the depth of its last descendant, or its own depth if it has no child in the
+/// beam.
 pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     let mut last: Vec<Vec<u32>> = beam
         .depths
@@ -39,8 +41,8 @@ pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     last
 }
 
-/// Labels all wells of a beam with their targets. A beam that reached its limit of pieces counts as if it had died 200
-/// pieces later, and as if all wells of its last frontier had descendants until then.
+/// Labels all wells of a beam with their targets. A beam that did not die is treated as if it had died 200 pieces later,
+/// and as if all wells in its last frontier had had descendants until then.
 pub fn label_beam(beam: &Beam) -> Vec<Sample> {
     let last = lifetimes(beam);
     let reached = beam.pieces();

@@ -26,26 +26,27 @@ pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
 pub use tuning::{BeamObjective, TunedWeight, TuningError};
 
-/// The recipe of the network `network`, which is part of the program, as TOML.
+/// Recipe of the built-in network, as TOML.
 pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");
 
-/// Help of `hatebeam train`.
+/// Additional help text for `hatebeam train`.
 pub const TRAIN_HELP: &str = "\
-Each generation searches some beams with the network so far and with the evaluator `patterns`, labels every well with the
-number of pieces that its descendants stayed in the beam, and trains the network on these wells. Nothing else is learned
-from. After every generation the folder contains
+Each generation runs beam searches with the current network and with the evaluator `patterns`, labels every well with a
+target that depends on how long its descendants stay in the beam, and trains the network on these wells. The network also
+learns from public games if the recipe lists any. After every generation, the folder contains these files:
 
-  checkpoint    what is needed to resume, also after a crash
-  samples-N     wells of the last generations
+  checkpoint    state of the training, from which it resumes
+  samples-N     labelled wells of generation N, for recent generations
   network       the network, for `hatebeam run --evaluator FOLDER/network`
-  report.html   curves of the training
+  report.html   report with the curves of the training
 
-The same recipe gives the same network with any number of threads. `--recipe` also accepts a network: its header contains
-its recipe. To make that network again, train as many generations as its header says.
+The same recipe gives the same network with any number of threads. `--recipe` also accepts a network, because the header
+of a network contains its recipe. To reproduce the network, train the number of generations in its header.
 
-Columns: `own` and `patterns` are the most lines of a beam in this generation, `new loss` is the loss on wells that the
-network has not seen, `bias` is the mean of prediction minus target for them, `held out` is the loss after the training on
-wells that it never sees. `exam` is the median number of lines over the widths of the examination.
+Columns: `own` and `patterns` are the maximum numbers of lines cleared by beams with the network and with `patterns`.
+`new loss` and `bias` are the mean loss and the mean of prediction minus target on held-out wells, before the generation's
+training. `held out` is the mean loss on the same wells after the training. The network is never trained on held-out wells.
+`exam` is the median number of lines cleared over the widths of the examination.
 
 Examples:
   hatebeam train my-network

@@ -1,22 +1,22 @@
-//! The network in floating-point numbers, its gradient and its optimizer.
+//! The network with floating-point weights, its gradient and its optimizer.
 //!
-//! The operations have a fixed order, and no multiplication is fused with an addition. So training
-//! gives the same bits on every processor.
+//! Operations run in a fixed order, and no multiplication is fused with an addition. So training gives the same bits on
+//! every processor.
 
 use crate::random::Random;
 use hatebeam_game::SimdLevel;
 use hatebeam_search::{FEATURES, NetworkWeights, WEIGHT_ONE};
 
-/// Number of lanes: the length of a row.
+/// Number of lanes, which is the length of a row of weights.
 pub(crate) const LANES: usize = 16;
-/// The row of the bias. It follows the rows of the features.
+/// Index of the bias row, which follows the rows of the features.
 const BIAS: usize = FEATURES;
-/// The row of the output weights.
+/// Index of the row of output weights.
 const OUTPUT: usize = FEATURES + 1;
 pub(crate) const ROWS: usize = FEATURES + 2;
 /// Absolute error above which the loss is linear instead of quadratic.
 const HUBER: f32 = 0.5;
-/// Share of a batch's samples. The row of a feature that is active in a smaller share takes smaller steps.
+/// Share of a batch's samples. A feature that is active in a smaller share has a reduced learning rate.
 const RARE: f32 = 0.1;
 const BETA: [f32; 2] = [0.9, 0.999];
 const EPSILON: f32 = 1e-8;
@@ -51,7 +51,7 @@ impl Batch {
         self.targets.len()
     }
 
-    /// Whether there are no samples.
+    /// Returns `true` if the batch contains no samples.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
@@ -63,14 +63,14 @@ impl Batch {
     }
 }
 
-/// Totals over samples.
+/// Totals of the loss and the prediction error over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrainStats {
     /// Number of samples.
     pub samples: u64,
     /// Sum of the losses.
     pub loss: f64,
-    /// Sum of the differences prediction minus target.
+    /// Sum of the prediction errors, each the prediction minus the target.
     pub bias: f64,
 }
 
@@ -80,7 +80,7 @@ impl TrainStats {
         self.loss / self.samples.max(1) as f64
     }
 
-    /// Returns the mean of the differences prediction minus target.
+    /// Returns the mean prediction error.
     pub fn mean_bias(&self) -> f64 {
         self.bias / self.samples.max(1) as f64
     }
@@ -101,7 +101,7 @@ fn huber(error: f32) -> f32 {
     }
 }
 
-/// A network in training: its weights, and for each weight the two moments that the optimizer Adam needs.
+/// A network in training: its weights, and for each weight the two moments of the Adam optimizer.
 #[derive(Clone, PartialEq)]
 pub struct Model {
     /// The rows of the features, then the bias and the output weights.
@@ -110,14 +110,14 @@ pub struct Model {
     /// Number of optimizer steps so far.
     pub(crate) steps: u32,
     gradients: Vec<Row>,
-    /// For each row, the number of samples of the batch that use it.
+    /// For each row, the number of samples in the batch that use the row.
     counts: Vec<u32>,
-    /// The rows with a count above 0.
+    /// Indexes of the rows whose count is above 0.
     touched: Vec<u32>,
 }
 
 impl Model {
-    /// Creates a network with small random weights. The output weight of lane 0 is 1, and training does not change it.
+    /// Creates a network with small random weights. The output weight of lane 0 is 1, and training never changes it.
     pub fn new(seed: u64) -> Model {
         let mut random = Random::new(seed, 0, u32::MAX);
         let mut weights = vec![[0.0; LANES]; ROWS];
@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// Returns the sum of the bias and the rows of these features.
+    /// Returns the sum of the bias row and the rows of the given features.
     #[inline(always)]
     fn sum(&self, features: &[u32]) -> Row {
         let mut sum = self.weights[BIAS];
@@ -166,7 +166,7 @@ impl Model {
         sum
     }
 
-    /// Returns the clamped lanes of a sum, and the value of the well.
+    /// Returns the lanes of a sum, clamped except for lane 0, and the value of the well.
     #[inline(always)]
     fn output(&self, sum: &Row) -> (Row, f32) {
         let mut hidden: Row = std::array::from_fn(|lane| sum[lane].clamp(-1.0, 1.0));
@@ -178,7 +178,7 @@ impl Model {
         (hidden, value)
     }
 
-    /// Returns the value of a well with these active features.
+    /// Returns the value of a well with the given active features.
     pub fn value(&self, features: &[u32]) -> f32 {
         self.output(&self.sum(features)).1
     }
@@ -228,7 +228,7 @@ impl Model {
         }
     }
 
-    /// Changes the touched rows by one step of Adam, and clears their gradients.
+    /// Applies one Adam step to the touched rows and clears their gradients.
     #[inline(always)]
     fn step(&mut self, batch: &Batch, rate: f32) {
         self.steps += 1;
@@ -253,7 +253,7 @@ impl Model {
         self.touched.clear();
     }
 
-    /// Trains on a batch with learning rate `rate`. Adds the losses before this step to `stats`.
+    /// Takes one training step on a batch with learning rate `rate`. Adds the losses before the step to `stats`.
     pub fn train(&mut self, level: SimdLevel, batch: &Batch, rate: f32, stats: &mut TrainStats) {
         train(level, self, batch, rate, stats);
     }
@@ -291,7 +291,7 @@ pub(crate) fn quantise(weights: &[Row]) -> NetworkWeights {
     }
 }
 
-/// Returns `base` to the power of `exponent`, calculated by repeated squaring in a fixed order.
+/// Returns `base` raised to the power `exponent`, by repeated squaring in a fixed order.
 fn power(mut base: f32, mut exponent: i32) -> f32 {
     let mut result = 1.0;
     while exponent > 0 {
@@ -343,7 +343,7 @@ fn train(level: SimdLevel, model: &mut Model, batch: &Batch, rate: f32, stats: &
 mod tests {
     use super::*;
 
-    /// Returns 24 samples with 9 of the first 40 features each, so that samples share rows.
+    /// Returns 24 samples with nine random features each. The features are below 40, so that samples share rows.
     fn batch() -> Batch {
         let mut random = Random::new(7, 0, 0);
         let mut batch = Batch::default();
@@ -354,7 +354,7 @@ mod tests {
         batch
     }
 
-    /// Returns a model with weights that are large enough to clamp some lanes.
+    /// Returns a model whose weights are large enough to clamp some lanes.
     fn model() -> Model {
         let mut random = Random::new(8, 0, 0);
         let mut model = Model::new(1);

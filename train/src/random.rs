@@ -1,4 +1,4 @@
-//! Random numbers that depend only on a seed. They are the same on every machine and in every version of the program.
+//! Deterministic random numbers, which are the same on every machine and in every version of the program.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -25,12 +25,13 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns an integer below `count`.
+    /// Returns a random integer below `count`.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
     }
 
-    /// Returns a nearly normal number with mean 0 and standard deviation 1, as the sum of twelve uniform numbers.
+    /// Returns an approximately normal number with mean 0 and standard deviation 1: the sum of twelve uniform numbers,
+    /// minus 6.
     pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }

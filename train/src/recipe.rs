@@ -5,38 +5,39 @@ use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The settings of a training. Trainings with the same recipe and the same initial weights give the same network.
+/// The settings of a training. The recipe, the initial weights and the number of generations determine the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recipe {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Stages of the training, one after the other. The last stage continues until the training ends.
+    /// Stages of the training, in order. The last stage continues until the training ends.
     pub stages: Vec<Stage>,
-    /// Maximum number of pieces of a beam.
+    /// Maximum number of pieces that a beam places.
     pub pieces: usize,
-    /// Maximum number of wells that are drawn from each beam.
+    /// Maximum number of samples drawn from each beam.
     pub samples: usize,
     /// Number of generations, including the current one, whose samples are kept for training.
     pub buffer: usize,
-    /// Number of samples that a generation trains on: all of its own, and random older ones from the buffer.
+    /// Number of samples that a generation trains on. The samples of older generations are drawn from the buffer to fill
+    /// the space that the new samples leave.
     pub epoch: usize,
-    /// Weight of the previous playing network in the next one; the trained weights have the rest. If it is 0, the trained
-    /// weights play.
+    /// Weight of the previous playing network in the next playing network, from 0 to 1. The trained network has the
+    /// remaining weight.
     pub average: f32,
-    /// The generations whose mean is examined and published.
+    /// The generations whose networks are averaged. The mean is examined and published.
     pub publish: Publish,
     /// Number of samples in a batch.
     pub batch: usize,
     /// Learning rates at the beginning and at the end of a generation. In between, the rate changes linearly.
     pub rate: [f32; 2],
-    /// Whether each well is mirrored with a probability of one half before the network is trained on it.
+    /// Whether each training well is mirrored with a probability of one half.
     pub mirror: bool,
     /// Public games to learn from. If the list is empty, the network learns from beams alone.
     pub games: Vec<GameRecipe>,
-    /// Maximum target for wells of public games, in pieces that are still to be placed.
+    /// Maximum target of a well from a public game, in pieces.
     pub game_pieces: usize,
-    /// Beams that measure how strong the network is.
+    /// Beams that measure the strength of the network.
     pub exam: ExamRecipe,
 }
 
@@ -46,19 +47,19 @@ pub struct Recipe {
 pub struct GameRecipe {
     /// Name of a game that the program contains.
     pub name: String,
-    /// Number of wells to learn from, counted from the first. The default is all wells.
+    /// Number of wells to learn from, counted from the start of the game. The default is all wells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
 }
 
-/// Generations whose networks are averaged. The mean is published. Before the first of these generations, the network
-/// that plays is published.
+/// The generations whose networks are averaged for publication. Before the first of them, the playing network is
+/// published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Publish {
-    /// First generation whose network is in the mean, counted from 1.
+    /// First generation whose network is part of the mean, counted from 1.
     pub from: u32,
-    /// From then on, every how many generations a network is added to the mean.
+    /// Number of generations from one network in the mean to the next.
     pub every: u32,
 }
 
@@ -70,20 +71,21 @@ pub struct Stage {
     pub generations: u32,
     /// The beams of a generation.
     pub beams: Vec<BeamRecipe>,
-    /// Share of the wells that are replaced by their leaves. The leaf of a well is the well whose value the quiescence
-    /// search `first` returns. Without leaves, its maximum over many wells selects wells that the network overestimates.
+    /// Probability that a training well is replaced with its leaf. The leaf is the well whose value the quiescence search
+    /// `first` returns for the training well. Without leaves, the maximum that this search takes over many wells selects
+    /// wells that the network overestimates.
     #[serde(default)]
     pub leaves: f64,
     /// Learning rates at the beginning and at the end of a generation. The default is the recipe's `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<[f32; 2]>,
-    /// Number of wells that are drawn from public games in each generation, in addition to the wells of beams.
+    /// Number of samples drawn from public games in each generation, in addition to the samples from beams.
     #[serde(default)]
     pub game_samples: usize,
 }
 
-/// Beams of a generation with the same settings. Their widths, their noise and, with `start = "games"`, their starts
-/// are random.
+/// Beams of a generation with common settings. The width and the noise of each beam are random, and so is its start if
+/// `start` is `games`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeamRecipe {
@@ -94,12 +96,12 @@ pub struct BeamRecipe {
     pub count: usize,
     /// Minimum and maximum width. The logarithm of the width is drawn uniformly.
     pub widths: [usize; 2],
-    /// Quiescence of the evaluator.
+    /// Quiescence search of the evaluator.
     #[serde(default = "off")]
     pub quiescence: Quiescence,
-    /// Factor of the noise that is added to scores.
+    /// Factor by which the noise of the scores is multiplied.
     pub noise: f64,
-    /// The well that the beam begins with.
+    /// The well with which a beam starts.
     #[serde(default)]
     pub start: Start,
     /// Maximum number of pieces. The default is the recipe's `pieces`.
@@ -107,14 +109,14 @@ pub struct BeamRecipe {
     pub pieces: Option<usize>,
 }
 
-/// The well that a beam begins with.
+/// The well with which a beam starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// The empty well.
     #[default]
     Empty,
-    /// A random well of the recipe's public games.
+    /// A random well from the recipe's public games.
     Games,
 }
 
@@ -126,27 +128,27 @@ fn off() -> Quiescence {
     Quiescence::Off
 }
 
-/// An evaluator of the beams in a training.
+/// An evaluator for the beams of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Player {
     /// The evaluator `patterns`.
     Patterns,
-    /// The playing network: an average of the weights trained so far.
+    /// The playing network, which is a moving average of the trained weights.
     Own,
 }
 
-/// Beams that measure a network. They begin with the empty well and have no noise. No network is trained on their wells.
+/// Settings of an examination: beams without noise that start with the empty well and measure a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExamRecipe {
-    /// Number of generations from one examination to the next, or 0 for no examinations.
+    /// Number of generations from one examination to the next; 0 disables examinations.
     pub every: u32,
     /// Widths of the beams.
     pub widths: Vec<usize>,
-    /// Quiescence of the evaluator.
+    /// Quiescence search of the evaluator.
     pub quiescence: Quiescence,
-    /// Maximum number of pieces.
+    /// Maximum number of pieces that a beam places.
     pub pieces: usize,
 }
 
@@ -211,14 +213,14 @@ pub enum RecipeError {
     #[error("the recipe names the unknown game {0:?}: use one of {known}", known = game_names())]
     Game(String),
     /// The recipe uses public games but its list of games is empty.
-    #[error("the recipe uses games but names none: add [[games]]")]
+    #[error("the recipe uses public games but lists none: add [[games]]")]
     NoGames,
     /// A number is out of range.
     #[error("`{name}` in the recipe is out of range: {expected}")]
     Range {
         /// Name of the field.
         name: &'static str,
-        /// Text that names the allowed range.
+        /// Remedy that names the allowed range, for example "give 0 to 1".
         expected: &'static str,
     },
 }
@@ -277,10 +279,10 @@ impl Recipe {
         self.stages.iter().any(uses)
     }
 
-    /// Checks all numbers and the names of games.
+    /// Checks the settings and the names of games.
     ///
     /// # Errors
-    /// Returns [`RecipeError`] if a number is out of range, a game is unknown, or games are used but none is listed.
+    /// Returns [`RecipeError`] if a setting is out of range, a game is unknown, or games are used but none is listed.
     pub fn check(&self) -> Result<(), RecipeError> {
         let numbers = self
             .checked_numbers()
@@ -360,7 +362,7 @@ impl Recipe {
     }
 }
 
-/// Result of checking one number of a recipe.
+/// Result of checking one setting of a recipe.
 struct Number {
     name: &'static str,
     good: bool,

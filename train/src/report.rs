@@ -6,12 +6,12 @@ use crate::trainer::{BeamRecord, GenerationRecord, Trainer};
 use hatebeam_report::{Curve, Curves, duration, training_page};
 use std::time::Duration;
 
-/// The header of the table. [`GenerationRecord::row`] returns its rows.
+/// Header of the table whose rows [`GenerationRecord::row`] returns.
 pub const TABLE_HEADER: &str =
     " gen    own  patterns  new loss    bias  held out      time  exam\n";
 
 impl GenerationRecord {
-    /// Returns the row of the generation, including the line break at its end.
+    /// Returns the table row of the generation, including the line break at its end.
     pub fn row(&self) -> String {
         let or_dash = |lines: Option<u32>| lines.map_or("-".to_owned(), |lines| lines.to_string());
         let time = Duration::from_secs_f64(self.seconds.iter().sum());
@@ -47,13 +47,14 @@ impl Trainer {
     }
 }
 
-/// Returns the maximum number of lines among the beams of this player.
+/// Returns the maximum number of lines that the player's beams cleared.
 fn most_lines(beams: &[BeamRecord], player: Player) -> Option<u32> {
     let beams = beams.iter().filter(|beam| beam.player == player);
     beams.map(|beam| beam.lines).max()
 }
 
-/// Returns the median number of lines of an examination, or the greater of the two middle numbers.
+/// Returns the median number of lines in an examination. If the number of results is even, this is the greater of the
+/// two middle numbers.
 fn median(exam: &[ExamResult]) -> Option<u32> {
     let mut lines: Vec<u32> = exam.iter().map(|result| result.lines).collect();
     lines.sort_unstable();

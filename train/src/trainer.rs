@@ -24,24 +24,25 @@ use std::time::Instant;
 use thiserror::Error;
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
-/// Number of batches after which the network that finds leaves gets the current weights.
+/// Number of batches between updates of the network that finds leaves.
 const REFRESH: usize = 500;
-/// One in this many samples is held out: the network is tested, but not trained on it.
+/// Number of samples per held-out sample. Held-out samples test the network and are never used for training.
 const HELD_OUT: usize = 64;
-/// Score of `patterns` for which noise of 1 stands.
+/// Score of the evaluator `patterns` that corresponds to noise of 1.
 const PATTERNS_ONE: f64 = 512.0;
-/// Standard deviation of a beam's noise: the maximum of the part that decays with the depth, and the constant part.
+/// Standard deviation of a beam's noise, before scaling: the maximum of the part that decays with the depth, followed by
+/// the constant part.
 const NOISE: [f64; 2] = [0.15, 0.03];
 
-/// Purpose of the random numbers that draw samples. Each purpose has its own stream of random numbers.
+/// Stream of the random numbers that draw samples. Each purpose has its own stream.
 const FOR_SAMPLES: u32 = 1;
-/// Purpose of the random numbers that order samples and mirror wells.
+/// Stream of the random numbers that order samples, mirror wells and choose leaves.
 const FOR_ORDER: u32 = 2;
-/// Purpose of the first beam's random numbers. The next beams have the next numbers.
+/// Stream of the random numbers for the first beam. Each further beam uses the next stream.
 const FOR_BEAMS: u32 = 3;
-/// Purpose of the random numbers that draw wells of public games.
+/// Stream of the random numbers that draw wells from public games.
 const FOR_GAMES: u32 = 1 << 20;
-/// Minimum number of pieces that a game must have placed after a well from which a beam starts.
+/// Minimum number of pieces that a public game must place after a well with which a beam starts.
 const LEAST_PIECES: usize = 150;
 
 /// Training error.
@@ -54,7 +55,7 @@ pub enum TrainError {
     /// A file of the training cannot be read or written.
     #[error("{0}")]
     File(PathBuf, #[source] std::io::Error),
-    /// A file of the training is damaged.
+    /// A file of the training is damaged or has another version.
     #[error("{0} is damaged or was written by another version: choose another folder")]
     Damaged(PathBuf),
 }
@@ -79,11 +80,11 @@ pub struct GenerationRecord {
     pub generation: u32,
     /// The beams.
     pub beams: Vec<BeamRecord>,
-    /// Number of samples drawn from beams and public games.
+    /// Number of samples drawn from beams and public games, including the held-out samples.
     pub samples: usize,
     /// Mean loss of the held-out samples before this generation's training.
     pub fresh_loss: f64,
-    /// Mean of prediction minus target over the held-out samples, before this generation's training.
+    /// Mean of prediction minus target on the held-out samples, before this generation's training.
     pub fresh_bias: f64,
     /// Mean loss of the training samples, each measured just before the step that uses it.
     pub train_loss: f64,
@@ -91,9 +92,9 @@ pub struct GenerationRecord {
     pub held_out_loss: f64,
     /// SHA-256 of the previous generation's `data_digest` and this generation's samples, in hex.
     pub data_digest: String,
-    /// Durations of beams, training and examination in seconds.
+    /// Durations of the beams, the training and the examination, in seconds.
     pub seconds: [f64; 3],
-    /// Results of the examination, or empty if there was none.
+    /// Results of the examination; empty if this generation was not examined.
     pub exam: Vec<ExamResult>,
 }
 
@@ -101,7 +102,7 @@ pub struct GenerationRecord {
 pub struct Trainer {
     pub(crate) recipe: Recipe,
     pub(crate) models: Models,
-    /// Training samples of the last generations, oldest first.
+    /// Training samples of recent generations, oldest first.
     pub(crate) buffer: Vec<Vec<Sample>>,
     pub(crate) records: Vec<GenerationRecord>,
     emulator: Emulator,
@@ -120,7 +121,7 @@ fn target(pieces: f32) -> f32 {
 
 fn unpacked(sample: &Sample) -> Well {
     let well = sample.well.unpack(GEOMETRY);
-    well.expect("samples are live wells")
+    well.expect("samples contain live wells")
 }
 
 /// Returns the mirror image of a well.
@@ -204,13 +205,13 @@ impl Trainer {
         &self.records
     }
 
-    /// Returns the network that is published after the last generation.
+    /// Returns the published network after the last finished generation.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }
 
-    /// Runs the next generation. If `cancel` becomes true, returns `None`; the trainer is then unusable and must be
-    /// loaded again.
+    /// Runs the next generation. Returns `None` if `cancel` becomes `true`. The trainer is then unusable: load the
+    /// training again.
     pub fn advance(&mut self, threads: usize, cancel: &AtomicBool) -> Option<&GenerationRecord> {
         let generation = self.records.len() as u32 + 1;
         let start = Instant::now();
@@ -267,7 +268,10 @@ impl Trainer {
         self.network = network(&self.recipe, &mean, &self.records);
         let start = Instant::now();
         let every = self.recipe.exam.every;
-        let record = self.records.last_mut().expect("a record was added");
+        let record = self
+            .records
+            .last_mut()
+            .expect("this generation's record was added");
         if every > 0 && generation.is_multiple_of(every) {
             record.exam = examine(&self.emulator, &self.network, &self.recipe.exam, cancel);
         }
@@ -275,7 +279,6 @@ impl Trainer {
         (!cancel.load(Ordering::Relaxed)).then_some(record)
     }
 
-    /// Runs the beams of a generation.
     fn play(&self, generation: u32, threads: usize, cancel: &AtomicBool) -> Vec<Played> {
         let all: Vec<&BeamRecipe> = self
             .recipe
@@ -361,7 +364,7 @@ impl Trainer {
         }
     }
 
-    /// Draws the well that a beam begins with.
+    /// Returns the well with which a beam starts.
     fn start(&self, start: Start, random: &mut Random) -> Well {
         match start {
             Start::Empty => Well::EMPTY,
@@ -396,7 +399,7 @@ impl Trainer {
         all
     }
 
-    /// Trains on this generation's samples and on random older ones, in random order. Uses each sample once.
+    /// Trains on this generation's samples and on random older samples, in random order. Uses each sample once.
     fn train(&mut self, generation: u32, cancel: &AtomicBool) -> TrainStats {
         let mut random = Random::new(self.recipe.seed, generation, FOR_ORDER);
         let Some((fresh, older)) = self.buffer.split_last() else {
@@ -448,7 +451,7 @@ impl Trainer {
         stats
     }
 
-    /// Returns the losses of samples without training on them.
+    /// Returns the totals for samples without training on them.
     fn test(&self, samples: &[Sample]) -> TrainStats {
         let mut stats = TrainStats::default();
         let mut lister = FeatureLister::new(&self.emulator);
@@ -463,7 +466,7 @@ impl Trainer {
     }
 }
 
-/// Replaces wells by their leaves: the wells whose values quiescence returns as their scores.
+/// Replaces wells with their leaves. A leaf is the well whose value a quiescence search returns.
 struct LeafFinder {
     evaluator: Evaluator,
     lines: Vec<u16>,
@@ -480,7 +483,7 @@ impl LeafFinder {
         }
     }
 
-    /// Replaces each well by its leaf with probability `share`.
+    /// Replaces each well with its leaf, with probability `share`.
     fn replace(&mut self, wells: &mut [Well], share: f64, random: &mut Random) {
         self.lines.resize(wells.len(), 0);
         self.evaluator.score(wells, &self.lines, &mut self.scores);

@@ -1,4 +1,4 @@
-//! Tuning of the weights of `knewjade` by beams.
+//! Tuning of the weights of the evaluator `knewjade`, based on the lengths of games in beam searches.
 
 use crate::beam::{BeamSettings, Noise, run_beam};
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
-/// Maximum number of pieces in a game. In practice, games are far shorter with any weights.
+/// Maximum number of pieces in a game, which is far above the length of real games.
 const MAX_PIECES: usize = 5000;
 
-/// Half of the range of each weight, around its start.
+/// Maximum distance of each weight from its start value by default.
 const SPANS: [(&str, f64); 11] = [
     ("holes", 40.0),
     ("enclosed", 100.0),
@@ -32,11 +32,11 @@ const SPANS: [(&str, f64); 11] = [
     ("score", 600.0),
 ];
 
-/// Error of a tuning that is impossible.
+/// Error in the settings of a tuning.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TuningError {
-    /// There is no such weight.
+    /// The evaluator has no weight with this name.
     #[error("unknown weight {name:?}: choose one of {known}")]
     UnknownWeight {
         /// The unknown name.
@@ -44,17 +44,17 @@ pub enum TuningError {
         /// All names, separated by commas.
         known: String,
     },
-    /// A range contains weights that the evaluator refuses.
+    /// A limit of a range is not valid for the evaluator.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
 }
 
-/// A weight to tune, with its range if it is not the usual one.
+/// A weight to tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TunedWeight {
     /// Name of the weight.
     pub name: String,
-    /// Minimum and maximum.
+    /// Minimum and maximum, or `None` for the default range around the start value.
     pub range: Option<[f64; 2]>,
 }
 
@@ -85,11 +85,11 @@ impl FromStr for TunedWeight {
     }
 }
 
-/// Mean number of pieces of the longest games of several beams, as a function of the weights of `knewjade`.
+/// Mean number of pieces in the longest games of several beams, as a function of the weights of `knewjade`.
 pub struct BeamObjective {
     emulator: Emulator,
     parameters: Vec<Parameter>,
-    /// Weights by name. Those that are not tuned keep their values.
+    /// Start values of all weights, by name.
     weights: Value,
     quiescence: Quiescence,
     widths: Vec<usize>,
@@ -97,11 +97,11 @@ pub struct BeamObjective {
 }
 
 impl BeamObjective {
-    /// Creates the objective. All weights are tuned if `tuned` is empty. Beams of all `widths` are searched for each
-    /// value. The search is interrupted when `cancel` becomes true.
+    /// Creates the objective. If `tuned` is empty, all weights are tuned. Each evaluation runs a beam search of each
+    /// width, and stops early when `cancel` becomes `true`.
     ///
     /// # Errors
-    /// Returns a [`TuningError`] if a weight is unknown or a range exceeds the limits of the evaluator.
+    /// Returns a [`TuningError`] if a weight is unknown or a limit of a range is not valid for the evaluator.
     pub fn new(
         start: &Weights,
         tuned: &[TunedWeight],
@@ -157,7 +157,7 @@ impl BeamObjective {
         }
     }
 
-    /// Returns the number of pieces of the longest game of a beam.
+    /// Returns the number of pieces in the longest game of a beam.
     fn pieces(&self, spec: &EvaluatorSpec, width: usize) -> usize {
         let evaluator = Evaluator::new(&self.emulator, spec);
         let mut evaluator = evaluator.expect("weights between the limits are valid");
@@ -171,7 +171,7 @@ impl BeamObjective {
     }
 }
 
-/// Returns the parameter of a weight.
+/// Returns the parameter that represents a weight.
 fn parameter(weight: &TunedWeight, start: &Value) -> Result<Parameter, TuningError> {
     let found = SPANS.iter().find(|(name, _)| *name == weight.name);
     let Some((name, span)) = found else {
@@ -184,7 +184,7 @@ fn parameter(weight: &TunedWeight, start: &Value) -> Result<Parameter, TuningErr
     let [min, max] = weight.range.unwrap_or([start - span, start + span]);
     Ok(Parameter {
         name: weight.name.clone(),
-        // A start outside a range that was given becomes the nearest end.
+        // If the start value is outside the given range, the nearest limit replaces it.
         start: start.max(min).min(max),
         min,
         max,
@@ -215,7 +215,7 @@ impl Objective for BeamObjective {
 
     fn weights_file(&self, best: &Evaluation) -> String {
         let mut text = format!(
-            "# Weights for the evaluator knewjade: {:.1} pieces as the mean of beams of the widths {:?}.\n\
+            "# Weights for the evaluator knewjade: a mean of {:.1} pieces in beams of widths {:?}.\n\
              evaluator = \"knewjade\"\nquiescence = \"{}\"\n\n[weights]\n",
             best.value,
             self.widths,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_weights_are_refused() {
+    fn unknown_and_extreme_weights_are_refused() {
         let weight = |name: &str, range| TunedWeight {
             name: name.to_owned(),
             range,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn tuned_weights_play_longer_games() {
+    fn tuned_weights_give_longer_games() {
         let folder = tempfile::tempdir().unwrap();
         let objective = objective(&[]).unwrap();
         let start: Vec<f64> = objective

@@ -1,4 +1,4 @@
-//! Tests of beams, labels and complete trainings that take a few seconds.
+//! Tests of beams, labels and short complete trainings.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -51,7 +51,7 @@ quiescence = "first"
 noise = 1.0
 "#;
 
-/// Returns the recipe `TINY` with a public game.
+/// Returns the recipe `TINY` extended by a public game.
 fn tiny_with_a_game() -> Recipe {
     let text = TINY.replace(
         "[[stages]]\ngenerations = 2",
@@ -141,7 +141,7 @@ fn frontiers_equal_those_of_search_step() {
 }
 
 #[test]
-fn edges_lead_to_all_parents_of_a_well() {
+fn edges_connect_each_well_to_all_its_parents() {
     let beam = beam(60, Noise::default());
     let emulator = emulator();
     for depths in beam.depths.windows(2) {
@@ -162,7 +162,7 @@ fn edges_lead_to_all_parents_of_a_well() {
 }
 
 #[test]
-fn labels_depend_on_depths_with_descendants() {
+fn labels_depend_on_last_depth_with_descendant() {
     let beam = beam(
         50,
         Noise {
@@ -176,7 +176,7 @@ fn labels_depend_on_depths_with_descendants() {
     let mut samples = label_beam(&beam).into_iter();
     for (at, depth) in beam.depths.iter().enumerate() {
         for (index, well) in depth.wells.iter().enumerate() {
-            // Follows all descendants of the well.
+            // Finds the last depth with a descendant of the well.
             let mut here = BTreeSet::from([index as u32]);
             let mut reached = at;
             while let Some(next) = beam.depths.get(reached + 1) {
@@ -215,16 +215,16 @@ fn labels_add_200_pieces_to_beam_that_reaches_its_limit() {
     let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
     assert!(!beam.died);
     let samples = label_beam(&beam);
-    // The empty well has descendants in the last frontier, so it gets the full 30 + 200 pieces. The wells of the last
-    // frontier get 200.
+    // The empty well has descendants in the last frontier, so its target is the full 30 + 200 pieces. The wells of the
+    // last frontier have a target of 200.
     assert_eq!(samples[0].pieces, 230.0);
     assert_eq!(samples.last().unwrap().pieces, 200.0);
-    // A well without children in the next frontier gets half.
+    // A well without a child in the next frontier has half of the full target.
     assert!(samples.iter().any(|sample| sample.pieces < 120.0));
 }
 
 #[test]
-fn beam_depends_on_seed_of_noise() {
+fn beam_depends_on_noise_seed() {
     let noise = |seed| Noise {
         seed,
         first: 200.0,
@@ -268,7 +268,7 @@ fn resumed_training_equals_uninterrupted_training() {
     }
     let network = Network::decode(&fs::read(temp.path().join("training/network")).unwrap());
     assert_eq!(network.unwrap().digest(), expected.network().digest());
-    // Only the samples that the buffer of two generations needs are kept.
+    // The buffer holds the samples of two generations.
     assert!(!temp.path().join("training/samples-2").exists());
     assert!(temp.path().join("training/samples-3").exists());
 }
@@ -277,7 +277,7 @@ fn resumed_training_equals_uninterrupted_training() {
 fn public_games_provide_starts_and_samples() {
     let mut trainer = Trainer::new(tiny_with_a_game()).unwrap();
     let record = trainer.advance(1, &CONTINUE).unwrap();
-    // The limit of 12 pieces applies only to the two beams that start in the game.
+    // The limit of 12 pieces applies only to the first two beams, which start with wells of the game.
     let mut pieces: Vec<usize> = record.beams.iter().map(|beam| beam.pieces).collect();
     assert!(pieces[..2].iter().all(|&pieces| pieces <= 12), "{pieces:?}");
     assert!(pieces.split_off(2).iter().any(|&pieces| pieces > 12));
