@@ -13,21 +13,21 @@ pub enum DemoError {
     /// The user or a signal stopped the demo.
     #[error("interrupted")]
     Interrupted,
-    /// An operation of the operating system failed.
+    /// An operating system call failed.
     #[error("cannot {what}")]
     Io {
-        /// The operation, as a verb with its object.
+        /// The operation that failed, such as "create a temporary folder".
         what: String,
         /// The cause.
         source: io::Error,
     },
-    /// A message cannot be written.
+    /// A message to the user cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
-    /// The replay cannot be written.
+    /// The replay file cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A server ended before the demo.
+    /// A server ended during the demo.
     #[error("the process {name} ended ({status}); the last lines of its log:\n{log}")]
     ServerEnded {
         /// Name of the server's process.
@@ -47,13 +47,13 @@ pub enum DemoError {
         /// Last lines of the coordinator's log.
         log: String,
     },
-    /// A command failed.
+    /// A command of the demo failed without output.
     #[error("a command of the demo failed ({0})")]
     Command(ExitStatus),
     /// The output of a command is not the expected JSON.
     #[error("cannot read the output of hatebeam {command}")]
     Json {
-        /// The command.
+        /// Name of the command.
         command: &'static str,
         /// The cause.
         source: serde_json::Error,

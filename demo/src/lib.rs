@@ -1,5 +1,5 @@
-//! A demo of a cluster. It starts a coordinator and two workers on this machine, searches a run, and shows its best game,
-//! with the commands that a user would type.
+//! Demonstration of a cluster. It starts a coordinator and two workers on this machine, submits a run, and shows the best
+//! game of the run. For each step, it runs the command that a user would type.
 
 mod error;
 mod servers;
@@ -23,15 +23,15 @@ use tempfile::TempDir;
 pub struct Demo {
     /// Width of the beam.
     pub width: u64,
-    /// Folder for all files, created if necessary; `None` for a temporary folder.
+    /// Folder for all files, which is created if necessary, or `None` for a temporary folder.
     pub dir: Option<PathBuf>,
     /// Whether to open the run's page of the dashboard in a browser.
     pub open: bool,
     /// Whether to offer to play the best game in the terminal.
     pub play: bool,
-    /// Whether to keep the cluster running after the run has ended, until `stop` is set.
+    /// Whether to keep the cluster running after the end of the run, until `stop` is set.
     pub stay: bool,
-    /// Flag that stops the demo when it is set.
+    /// Flag that stops the demo when it becomes `true`.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -46,7 +46,7 @@ pub enum Message {
     Replay(String),
 }
 
-/// The function that receives the messages of a demo.
+/// A function that receives the messages of a demo.
 pub type Sink<'a> = &'a mut dyn FnMut(Message) -> io::Result<()>;
 
 /// The fields in the output of `hatebeam watch --json` that the demo uses.
@@ -58,7 +58,7 @@ struct Ended {
     replay: Option<String>,
 }
 
-/// The folder of a demo. A temporary folder is removed on drop.
+/// The folder of a demo. If it is temporary, it is removed on drop.
 struct Folder {
     path: PathBuf,
     _temporary: Option<TempDir>,
@@ -84,12 +84,12 @@ impl Folder {
 }
 
 impl Demo {
-    /// Runs the demo. At the end, stops the servers and removes a temporary folder, even after an error.
+    /// Runs the demo. Always stops the servers and removes the temporary folder, if any, before it returns.
     ///
     /// # Errors
     /// Returns an error if the demo is interrupted, a server or a command fails, or the best game is invalid.
     pub fn run(&self, report: Sink<'_>) -> Result<(), DemoError> {
-        // The folder is declared before the servers, so that it is dropped after they have stopped.
+        // The folder is declared before the servers, so that it is dropped after the servers have stopped.
         let folder = Folder::create(self.dir.as_deref())?;
         let mut servers = Servers::new(&folder.path, Arc::clone(&self.stop));
         let addresses = servers.start()?;
@@ -119,8 +119,8 @@ impl Demo {
         Ok(())
     }
 
-    /// Asks the user at the terminal whether to play the game, and plays it if the user agrees. Does nothing without a
-    /// terminal.
+    /// Asks whether to play the game, and plays it if the user agrees. Does nothing if standard input or standard output
+    /// is not a terminal.
     fn offer_to_play(&self, replay: &Path, report: Sink<'_>) -> Result<(), DemoError> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(());
@@ -133,7 +133,7 @@ impl Demo {
             let is_read = io::stdin()
                 .read_line(&mut line)
                 .is_ok_and(|bytes| bytes > 0);
-            // Sending fails if a signal has stopped the demo.
+            // Sending fails if the demo has been stopped in the meantime.
             let _ = tx.send(is_read && !line.trim().starts_with(['n', 'q']));
         });
         let is_wanted = loop {
@@ -146,7 +146,7 @@ impl Demo {
         if is_wanted {
             let mut command = hatebeam()?;
             command.args(["replay", "show", "--file"]).arg(replay);
-            // The player reports its errors, and the demo continues after an error.
+            // The player prints its own errors, and the demo continues after them.
             let _ = command.status();
         }
         Ok(())
@@ -176,7 +176,7 @@ fn watch(run: &str, uri: &str, servers: &mut Servers) -> Result<Ended, DemoError
     serde_json::from_str(last.unwrap_or_default()).map_err(DemoError::json("watch"))
 }
 
-/// Writes a run's best game to a file, verifies the game and reports it. Returns whether the run has a game.
+/// Writes a run's best game to a file, verifies the game and reports it. Returns `false` if the run found no game.
 fn verify(ended: &Ended, file: &Path, report: Sink<'_>) -> Result<bool, DemoError> {
     if ended.state != "finished" {
         return Err(DemoError::NotFinished {
@@ -201,7 +201,7 @@ fn verify(ended: &Ended, file: &Path, report: Sink<'_>) -> Result<bool, DemoErro
     Ok(true)
 }
 
-/// Opens a URL in a browser. Reports a warning if this is not possible.
+/// Opens a URL in a browser. Reports a warning if the browser cannot be started.
 fn open(url: &str, report: Sink<'_>) -> io::Result<()> {
     let program = if cfg!(target_os = "macos") {
         "open"

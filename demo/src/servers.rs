@@ -1,12 +1,12 @@
-//! The servers of a demo, which never outlive the demo's process.
+//! The servers of a demo: a coordinator and its workers. They stop when the demo's process ends.
 //!
-//! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds. When
-//! this process closes the pipe, the server stops gracefully. If this process is killed, the operating system closes the
-//! pipe. This method needs neither unsafe code nor the kernel's death signal, which only Linux has and which is bound to a
-//! thread instead of a process.
+//! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds.
+//! When the pipe is closed, the server stops gracefully. If this process is killed, the operating system closes the pipe.
+//! This method needs no unsafe code. The alternative is a parent-death signal, which only Linux has, and which depends on
+//! the parent's thread instead of its process.
 //!
-//! A terminal sends Ctrl-C to all processes of the foreground group. Each server is in a separate process group, so that
-//! Ctrl-C does not reach it, and this process can stop the workers before the coordinator.
+//! A terminal sends Ctrl-C to all processes in the foreground process group. Each server is in a separate process group,
+//! so Ctrl-C does not reach it, and this process can stop the workers before the coordinator.
 
 use crate::error::DemoError;
 use std::fs::{self, File};
@@ -19,16 +19,15 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Interval between checks for processes that have ended.
+/// Interval between checks of the servers, the commands and the stop flag.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Maximum time for the coordinator to print its addresses, and for a server to stop.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Names of the workers.
 const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
-/// Number of log lines in an error.
+/// Maximum number of log lines in an error message.
 const LOG_LINES: usize = 5;
 
-/// Addresses of the servers.
+/// Addresses of the coordinator and its dashboard.
 pub(crate) struct Addresses {
     pub(crate) coordinator: String,
     pub(crate) dashboard: String,
@@ -41,16 +40,16 @@ struct Server {
     log: PathBuf,
 }
 
-/// A coordinator and its workers. They are stopped on drop.
+/// A coordinator and its workers, which are stopped on drop.
 pub(crate) struct Servers {
     dir: PathBuf,
     stop: Arc<AtomicBool>,
-    /// The started servers. The coordinator is the first element.
+    /// The servers that have been started. The coordinator is the first element.
     servers: Vec<Server>,
 }
 
-/// Returns a command that runs this program. The command ignores the user's configuration file and all settings in the
-/// environment, except HATEBEAM_LOG.
+/// Returns a command that runs this program without the user's configuration file, and without the environment variables
+/// for hatebeam and OpenTelemetry, except HATEBEAM_LOG.
 pub(crate) fn hatebeam() -> Result<Command, DemoError> {
     let program = std::env::current_exe().map_err(DemoError::io("find this program's file"))?;
     let mut command = Command::new(program);
@@ -118,7 +117,7 @@ impl Servers {
         let mut child = child.map_err(DemoError::io(format!("start the process {name}")))?;
         let stdout = child.stdout.take();
         self.servers.push(Server { name, child, log });
-        // A server prints fewer lines than the channel can hold; further lines would be read and dropped.
+        // If the channel is full, further lines are read and dropped, so that the server does not block.
         let (tx, lines) = mpsc::sync_channel(16);
         thread::spawn(move || {
             let lines = stdout
@@ -131,7 +130,7 @@ impl Servers {
         Ok(lines)
     }
 
-    /// Waits until the coordinator has printed its addresses.
+    /// Waits until the coordinator has printed its addresses, for at most [`TIMEOUT`].
     fn addresses(&mut self, lines: &mpsc::Receiver<String>) -> Result<Addresses, DemoError> {
         let begun = Instant::now();
         let (mut coordinator, mut dashboard) = (None, None);
@@ -200,8 +199,8 @@ impl Servers {
         Ok(())
     }
 
-    /// Runs a command that needs the servers, and returns its output. Kills the command if a server ends or the stop flag is
-    /// set.
+    /// Runs a command that needs the servers, and returns its output. Kills the command if a server ends or the stop flag
+    /// is set.
     pub(crate) fn output(&mut self, mut command: Command) -> Result<String, DemoError> {
         let failed = || DemoError::io("run a command");
         let child = command.stdout(Stdio::piped()).spawn();
@@ -217,19 +216,19 @@ impl Servers {
         });
         let ended = self.wait_for(|| child.try_wait().transpose());
         if !matches!(ended, Ok(Some(_))) {
-            // Killing fails if the command has ended in the meantime.
+            // Killing fails if the command has already ended.
             let _ = child.kill();
             let _ = child.wait();
         }
         let status = ended?.ok_or(DemoError::Interrupted)?.map_err(failed())?;
-        // Ctrl-C also reaches the command, so the command may end before this process sees the flag.
+        // Ctrl-C also reaches the command, so the command may end before `wait_for` checks the flag.
         if self.stop.load(Ordering::Relaxed) {
             return Err(DemoError::Interrupted);
         }
-        // The thread cannot panic, so the default is never used.
+        // The thread does not panic, so the default is never used.
         let out = reader.join().unwrap_or_else(|_| Ok(String::new()));
         let out = out.map_err(failed())?;
-        // If a failed command has printed output, the output describes the failure, and the caller reports it.
+        // If a failed command printed output, the caller reports the failure that the output describes.
         if !status.success() && out.is_empty() {
             return Err(DemoError::Command(status));
         }

@@ -1,4 +1,4 @@
-//! The result of a check, and running checks with a time limit.
+//! Results of checks, and groups of checks with a time limit.
 
 use serde::Serialize;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub enum Verdict {
     /// No problem was found.
     Ok,
-    /// A search works, but it may be slow or lack something.
+    /// A search works, but may be slow or limited.
     Warning,
     /// A search would fail.
     Failed,
@@ -26,7 +26,7 @@ pub struct Check {
     pub name: &'static str,
     /// The verdict.
     pub verdict: Verdict,
-    /// Description of what the check found.
+    /// Description of the findings.
     pub found: String,
     /// Remedy for the problem, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ impl Check {
         }
     }
 
-    /// Returns a warning if `is_low` is true, otherwise a check that is ok.
+    /// Returns a warning if `is_low` is `true`, and a check with the verdict `ok` otherwise.
     pub(crate) fn unless_low(
         name: &'static str,
         found: String,
@@ -117,8 +117,7 @@ impl Examination {
         }
     }
 
-    /// Runs the checks in a thread. If the time limit passes, returns a failed check instead; the thread then continues
-    /// until the process ends.
+    /// Runs the checks in a thread. Returns a failed check if the time limit passes; the thread is not stopped.
     pub fn run(self) -> Vec<Check> {
         let Examination {
             name,
@@ -128,7 +127,7 @@ impl Examination {
         let (tx, rx) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || {
-            // Sending fails if the time limit has passed.
+            // Sending fails if the time limit has passed, because there is no receiver then.
             let _ = tx.send(examine());
         });
         if let Err(error) = started {

@@ -1,4 +1,4 @@
-//! Checks for the parts of a cluster: the machine's price, an object store, certificates, a coordinator, and clocks.
+//! Checks of a cluster: the machine's price, an object store, certificates, a coordinator, and clocks.
 
 use crate::check::{Check, Examination};
 use crate::{coordinator, store};
@@ -12,26 +12,26 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Timeout of one attempt of a request to the object store.
+/// Timeout for one attempt of a request to the object store.
 const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 
-/// Remaining validity below which a certificate gives a warning.
+/// Remaining validity below which the check of a certificate warns.
 const MIN_VALIDITY: Duration = Duration::from_secs(14 * 86_400);
 
-/// Difference in seconds at which a clock gives a warning. A machine whose clock is behind rejects a newly created
+/// Clock difference in seconds at which the check warns. A machine whose clock is behind rejects a newly created
 /// certificate as not yet valid.
 const WARN_SKEW: u64 = 30;
-/// Difference in seconds at which a clock fails the check. S3 refuses requests whose time is wrong by 15 minutes.
+/// Clock difference in seconds at which the check fails. S3 refuses requests whose time is wrong by 15 minutes.
 const MAX_SKEW: u64 = 600;
 
 /// The parts of a cluster to check.
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
-    /// Location and options of the object store; `None` to skip its checks.
+    /// Location and options of the object store, or `None` to skip the checks of the store.
     pub store: Option<(String, Options)>,
-    /// Folder with the certificates; `None` to skip their checks.
+    /// Folder with the certificates, or `None` to skip the checks of certificates.
     pub certificates: Option<PathBuf>,
-    /// The coordinator; `None` to skip its checks.
+    /// The coordinator, or `None` to skip the checks of a coordinator.
     pub coordinator: Option<Coordinator>,
 }
 
@@ -45,7 +45,7 @@ pub struct Coordinator {
 }
 
 impl Cluster {
-    /// Returns the checks for the given parts, and for the machine if it is on AWS.
+    /// Returns the checks of all parts that are not `None` and, on AWS, the check of the machine.
     pub fn examinations(self) -> Vec<Examination> {
         let mut all = Vec::new();
         if hatebeam_host::is_aws() {
@@ -82,7 +82,7 @@ impl Cluster {
     }
 }
 
-/// Runs asynchronous checks on a new tokio runtime.
+/// Runs asynchronous checks on a new tokio runtime, and waits for the result.
 pub(crate) fn waited(name: &'static str, check: impl Future<Output = Vec<Check>>) -> Vec<Check> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     match runtime.enable_all().build() {
@@ -124,7 +124,7 @@ async fn machine() -> Vec<Check> {
     }]
 }
 
-/// Checks the certificates from `hatebeam certs` in a folder. A machine may have only some of them.
+/// Checks the certificates from `hatebeam certs` in a folder. A machine may have only some of the certificates.
 fn certificates(dir: &Path) -> Vec<Check> {
     let members = ["coordinator", "worker", "client"];
     let all = members.map(|member| (member, Tls::in_dir(dir, member)));
@@ -160,7 +160,8 @@ fn certificate(member: &str, tls: &Tls) -> Check {
     }
 }
 
-/// Compares this machine's clock with the clock of a server. `ahead` is the number of seconds by which the server is ahead.
+/// Compares this machine's clock with the clock of a server. `ahead` is the number of seconds by which the server's clock
+/// is ahead.
 pub(crate) fn clock(ahead: i64, server: &str) -> Check {
     const NAME: &str = "clock";
     let difference = ahead.unsigned_abs();
@@ -178,7 +179,7 @@ pub(crate) fn clock(ahead: i64, server: &str) -> Check {
     }
 }
 
-/// Returns the time between two moments in whole seconds. It is negative if `to` is before `from`.
+/// Returns the number of whole seconds from `from` to `to`, which is negative if `to` is earlier.
 pub(crate) fn seconds_between(from: SystemTime, to: SystemTime) -> Option<i64> {
     let seconds = |span: Duration| i64::try_from(span.as_secs()).ok();
     match to.duration_since(from) {

@@ -1,4 +1,4 @@
-//! Checks for a coordinator: its answer, its version, and its clock.
+//! Checks of a coordinator: access, version, and clock.
 
 use crate::check::Check;
 use crate::cluster::{Coordinator, clock, seconds_between};
@@ -32,7 +32,7 @@ pub(crate) async fn check(target: &Coordinator) -> Vec<Check> {
     };
     let date = listed.metadata().get("date");
     let date = date.and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
-    // The date has no fraction of a second, so half a second is added as the best estimate.
+    // The date is truncated to whole seconds, so half a second is added as the best estimate.
     let ahead =
         date.and_then(|date| seconds_between(SystemTime::now(), date + Duration::from_millis(500)));
     let version = listed.into_inner().version;

@@ -1,4 +1,4 @@
-//! Checks that find problems of a machine or a cluster before a search starts.
+//! Checks that find problems with a machine or a cluster before a search starts.
 
 mod check;
 #[cfg(feature = "cluster")]
@@ -17,7 +17,7 @@ pub use cluster::{Cluster, Coordinator};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Returns the checks for this machine. `dir` is the folder whose disk is checked.
+/// Returns the checks for this machine. The disk check examines the disk of the folder `dir`.
 pub fn local(dir: PathBuf) -> Vec<Examination> {
     vec![
         Examination::new("processor", Duration::from_secs(5), || {

@@ -1,4 +1,4 @@
-//! Checks for this machine: processor, memory, open files, and disk.
+//! Checks of this machine: processor, memory, open files, and disk.
 
 use crate::check::Check;
 use hatebeam_game::{Emulator, Geometry, Rules, SimdLevel};
@@ -13,31 +13,31 @@ use std::time::{Duration, Instant};
 /// Default width of a run.
 const DEFAULT_WIDTH: u64 = 10_000;
 
-/// Limit of open files below which the check fails. RocksDB keeps up to 512 files open; sockets, logs and uploads need
+/// Limit on open files below which the check fails. RocksDB keeps up to 512 files open; sockets, logs and uploads need
 /// the rest.
 const MIN_OPEN_FILES: u64 = 700;
-/// Limit of open files that the check suggests.
+/// Limit on open files that the check recommends.
 const GOOD_OPEN_FILES: u64 = 2048;
-/// Limit of open files below which the check warns. It is the usual default.
+/// Limit on open files below which the check warns, which is also the usual default.
 const USUAL_OPEN_FILES: u64 = 1024;
 
-/// Free space in bytes below which the check fails. A run of the default width takes 40 MB.
+/// Free space in bytes below which the check fails. A run with the default width takes 40 MB.
 const MIN_FREE: u64 = 100_000_000;
 /// Free space in bytes below which the check warns.
 const GOOD_FREE: u64 = 2_000_000_000;
 
 /// Number of bytes written to measure the speed of a disk.
 const TEST_BYTES: usize = 64 << 20;
-/// Time after which the measurement stops, even if fewer bytes are written.
+/// Time after which the speed measurement stops, even if fewer bytes have been written.
 const TEST_TIME: Duration = Duration::from_secs(5);
 /// Size of one write in bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Bytes per second below which the check warns. At a width of a million wells, a depth takes 12 MB and is searched in
-/// seconds.
+/// Speed in bytes per second below which the check warns. At a width of a million wells, the search of a depth takes
+/// seconds, and the depth takes 12 MB.
 const MIN_SPEED: f64 = 20e6;
 
-/// Reports the core count, and checks the instruction set that the emulator uses.
+/// Reports the number of cores, and checks the instruction set that the emulator uses.
 pub(crate) fn processor() -> Check {
     let cores = hatebeam_host::cores();
     let level = Emulator::new(Geometry::STANDARD, Rules::default()).level();
@@ -50,7 +50,7 @@ pub(crate) fn processor() -> Check {
     )
 }
 
-/// Checks that the available memory is enough for a run of the default width.
+/// Checks that the available memory is enough for a run with the default width.
 pub(crate) fn memory() -> Check {
     let Some(available) = hatebeam_host::available_memory() else {
         return Check::warning(
@@ -76,7 +76,7 @@ pub(crate) fn memory() -> Check {
     }
 }
 
-/// Formats a width in the format of `--width`, rounded down.
+/// Formats a width as `--width` accepts it, rounded down.
 fn wells(number: u64) -> String {
     match number {
         1_000_000.. => format!("{}M", number / 1_000_000),
@@ -85,7 +85,7 @@ fn wells(number: u64) -> String {
     }
 }
 
-/// Checks the limit of open files. Returns `None` if the system does not report the limit.
+/// Checks the limit on open files. Returns `None` if the system does not report the limit.
 pub(crate) fn open_files() -> Option<Check> {
     open_files_in(&fs::read_to_string("/proc/self/limits").ok()?)
 }
@@ -111,7 +111,7 @@ fn open_files_in(limits: &str) -> Option<Check> {
     })
 }
 
-/// Checks the free space and the speed of a folder's disk.
+/// Checks the free space of a folder's disk and, if there is enough space, the speed.
 pub(crate) fn disk(dir: &Path) -> Vec<Check> {
     const NAME: &str = "disk space";
     let free = match free_bytes(dir) {
@@ -135,7 +135,7 @@ pub(crate) fn disk(dir: &Path) -> Vec<Check> {
 
 fn disk_speed(dir: &Path) -> Check {
     const NAME: &str = "disk speed";
-    // If the folder does not exist yet, the nearest existing parent folder is on the same disk.
+    // If the folder does not exist yet, the check uses its nearest existing ancestor, on whose disk it would be created.
     let Some(existing) = dir.ancestors().find(|folder| folder.is_dir()) else {
         return Check::failed(
             NAME,
@@ -163,8 +163,8 @@ fn disk_speed(dir: &Path) -> Check {
     }
 }
 
-/// Measures how fast a temporary file can be written and synced. Returns the number of bytes and the time. The file has no
-/// name, so it disappears even if the process is killed.
+/// Writes a temporary file and syncs it. Returns the number of bytes written and the duration. The file has no name, so it
+/// disappears even if the process is killed.
 fn write_and_sync(dir: &Path) -> io::Result<(u64, Duration)> {
     let mut file = tempfile::tempfile_in(dir)?;
     let part = noise(WRITE_BYTES);
@@ -177,7 +177,7 @@ fn write_and_sync(dir: &Path) -> io::Result<(u64, Duration)> {
     Ok((written as u64, begun.elapsed()))
 }
 
-/// Returns pseudorandom bytes, which cannot be compressed.
+/// Returns incompressible pseudorandom bytes.
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -199,19 +199,19 @@ mod tests {
 
     #[test]
     fn open_files_verdict_depends_on_limit() {
-        let of = |soft: &str| {
+        let verdict = |soft: &str| {
             let text = format!(
                 "Limit Soft Hard Units\nMax processes 1 2 processes\n\
                  Max open files            {soft}                 1048576              files\n"
             );
             open_files_in(&text).map(|check| check.verdict)
         };
-        assert_eq!(of("1048576"), Some(Verdict::Ok));
-        assert_eq!(of("unlimited"), Some(Verdict::Ok));
-        assert_eq!(of("1024"), Some(Verdict::Ok));
-        assert_eq!(of("800"), Some(Verdict::Warning));
-        assert_eq!(of("256"), Some(Verdict::Failed));
-        assert_eq!(of("many"), None);
+        assert_eq!(verdict("1048576"), Some(Verdict::Ok));
+        assert_eq!(verdict("unlimited"), Some(Verdict::Ok));
+        assert_eq!(verdict("1024"), Some(Verdict::Ok));
+        assert_eq!(verdict("800"), Some(Verdict::Warning));
+        assert_eq!(verdict("256"), Some(Verdict::Failed));
+        assert_eq!(verdict("many"), None);
         assert_eq!(open_files_in(""), None);
     }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_has_the_requested_length() {
+    fn noise_has_requested_length() {
         assert_eq!(noise(13).len(), 13);
         assert_ne!(noise(16)[..8], noise(16)[8..]);
     }

@@ -1,4 +1,4 @@
-//! Check for the default ports of a cluster: finds ports that are in use, and identifies the servers that listen on them.
+//! Check of a cluster's default ports. It finds ports that are in use, and identifies the servers that use them.
 
 use crate::check::Check;
 use hatebeam_report::count;
@@ -6,19 +6,19 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Ports, and the servers that listen on them by default or by convention.
+/// Ports that the servers of a cluster use by default or by convention.
 const PORTS: [(u16, &str); 3] = [
     (7800, "the coordinator"),
     (7801, "a worker"),
     (7880, "the dashboard"),
 ];
 
-/// Maximum time for an exchange with a server.
+/// Maximum time to connect to a server, to send a request, or to receive an answer.
 const LIMIT: Duration = Duration::from_millis(1500);
-/// Maximum number of bytes to read from an answer. Its first bytes identify the server.
+/// Number of bytes after which an answer is no longer read. The first bytes are enough to identify the server.
 const MAX_BYTES: usize = 16 << 10;
 
-/// Checks all ports.
+/// Checks all ports in [`PORTS`].
 pub(crate) fn ports() -> Vec<Check> {
     let taken: Vec<Check> = PORTS
         .iter()
@@ -32,7 +32,7 @@ pub(crate) fn ports() -> Vec<Check> {
     vec![Check::ok("ports", format!("{kind} free: {ports}"))]
 }
 
-/// Returns a warning if it is not possible to listen on a port.
+/// Returns a warning if this process cannot listen on a port.
 fn taken(port: u16, owner: &str) -> Option<Check> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let error = TcpListener::bind(address).err()?;
@@ -52,7 +52,7 @@ fn server_at(address: SocketAddr) -> &'static str {
     let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     match exchange(address, request).as_deref() {
         Ok([b'H', b'T', b'T', b'P', b'/', ..]) => "a web server",
-        // The first frame of HTTP/2 is a SETTINGS frame.
+        // An HTTP/2 server begins with a SETTINGS frame.
         Ok([_, _, _, 4, 0, 0, 0, 0, 0, ..]) => "a gRPC server, such as a coordinator or a worker",
         Ok([21, 3, ..]) => "a server with TLS, such as a coordinator or a worker",
         Ok([]) => "a server that sends nothing",
@@ -61,7 +61,7 @@ fn server_at(address: SocketAddr) -> &'static str {
     }
 }
 
-/// Sends a request, and reads the answer until the server closes the connection or a limit is reached.
+/// Sends a request and reads the answer until the server closes the connection or a limit is reached.
 fn exchange(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     let begun = Instant::now();
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
@@ -79,7 +79,7 @@ fn exchange(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
             Ok(0) => break,
             Ok(read) => answer.extend_from_slice(&part[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The bytes before the timeout or the error may be enough.
+            // The bytes received so far may be enough.
             Err(_) => break,
         }
     }
@@ -90,7 +90,7 @@ fn exchange(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Starts a server that answers one request with these bytes, and returns its address.
+    /// Starts a server that answers a single request with the given bytes. Returns its address.
     fn server(answer: &'static [u8]) -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Checks for an object store: access, conditional writes, speed, and its clock.
+//! Checks of an object store: access, conditional writes, speed, and clock.
 
 use crate::check::{Check, Verdict};
 use crate::cluster::{clock, seconds_between};
@@ -13,7 +13,7 @@ const PREFIX: &str = "probe";
 /// Size in bytes of the object that is written and read to measure the speed.
 const TEST_BYTES: usize = 8 << 20;
 
-/// Bytes per second below which the check warns.
+/// Speed in bytes per second below which the check warns.
 const MIN_SPEED: f64 = 5e6;
 
 /// Checks the object store at `location`.
@@ -61,12 +61,12 @@ struct RoundTrip {
     get: Duration,
 }
 
-/// Measures the speed of the store with an object that is written, read and deleted.
+/// Measures the speed of the store by writing, reading and deleting an object.
 async fn speed(objects: &Objects) -> Check {
     const NAME: &str = "store speed";
     let key = format!("{PREFIX}/doctor-{:016x}", unique_number());
     let result = round_trip(objects, &key).await;
-    // The object must be deleted even if reading it failed.
+    // The object is deleted even if it could not be read.
     let deleted = objects.delete(&key).await;
     match (result, deleted) {
         (Ok(Some(times)), Ok(())) => {
@@ -85,7 +85,7 @@ async fn speed(objects: &Objects) -> Check {
         }
         (Ok(None), _) => Check::failed(
             NAME,
-            "the store returned an object that differs from the written one",
+            "the store returned different bytes than were written",
             "the store corrupts data: do not use it",
         ),
         (Err(error), _) => Check::failed(
@@ -101,7 +101,7 @@ async fn speed(objects: &Objects) -> Check {
     }
 }
 
-/// Writes and reads an object. Returns `None` if the received bytes differ.
+/// Writes and reads an object. Returns `None` if the bytes read differ from the bytes written.
 async fn round_trip(objects: &Objects, key: &str) -> Result<Option<RoundTrip>, ObjectError> {
     let sent = noise(TEST_BYTES);
     let begun = Instant::now();
@@ -112,15 +112,15 @@ async fn round_trip(objects: &Objects, key: &str) -> Result<Option<RoundTrip>, O
     Ok((received == sent).then_some(RoundTrip { put, get }))
 }
 
-/// Returns a number that no other process is likely to use at the same time.
+/// Returns a number that other processes are unlikely to use at the same time.
 fn unique_number() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let nanos = since.map_or(0, |since| since.as_nanos() as u64);
     nanos ^ u64::from(std::process::id()).rotate_left(48)
 }
 
-/// Returns the number of seconds by which the clock of a folder's file system is ahead. It is the server's clock if the
-/// folder is on a network file system.
+/// Returns the number of seconds by which the clock of a folder's file system is ahead of this machine's clock. A network
+/// file system may use the server's clock.
 fn folder_ahead(location: &str) -> Option<i64> {
     let file = tempfile::tempfile_in(location).ok()?;
     let modified = file.metadata().ok()?.modified().ok()?;
@@ -133,7 +133,7 @@ mod tests {
     use crate::cluster::waited;
 
     #[test]
-    fn folder_passes_and_contains_no_objects_after_the_check() {
+    fn check_of_folder_passes_and_leaves_no_objects() {
         let dir = tempfile::tempdir().unwrap();
         let location = dir.path().join("store").display().to_string();
         let options = Options::default();

@@ -1,4 +1,4 @@
-//! A search in a folder.
+//! A search that stores its journal and its result in a folder.
 
 use crate::journal::Journal;
 use crate::parameter::Parameter;
@@ -14,29 +14,30 @@ const JOURNAL: &str = "journal.jsonl";
 /// Name of the file with the best weights.
 const WEIGHTS: &str = "weights.toml";
 
-/// What is tuned, and how the value of weights is measured.
+/// The weights to tune, and the function that measures their value.
 pub trait Objective: Sync {
     /// Returns the weights to tune.
     fn parameters(&self) -> &[Parameter];
 
-    /// Returns everything that determines the values, so that values from different measurements are never mixed.
+    /// Returns the settings on which the values depend. A journal is used only if its settings are equal, so that values
+    /// from different measurements are never mixed.
     fn description(&self) -> Value;
 
-    /// Measures the value of weights. Returns `None` to interrupt the search.
+    /// Returns the value of the given weights, or `None` to interrupt the search.
     fn value(&self, weights: &[f64]) -> Option<f64>;
 
-    /// Returns the text of a file with these weights, for the commands that use them.
+    /// Returns the contents of `weights.toml` for the best weights.
     fn weights_file(&self, best: &Evaluation) -> String;
 }
 
-/// Searches for the best weights in a folder, which is created if it does not exist. The folder keeps all measured values
-/// in `journal.jsonl`, so an interrupted search resumes, and the best weights in `weights.toml`. Searches with different
-/// methods can use the same folder one after the other.
+/// Searches for the best weights and stores them in a folder, which is created if it does not exist. The file
+/// `journal.jsonl` contains all measured values, so an interrupted search can resume. The file `weights.toml` contains the
+/// best weights. Successive searches with different methods can use the same folder.
 ///
 /// Returns the best weights and the path of their file.
 ///
 /// # Errors
-/// Returns a [`SearchError`] like [`search`], or if the folder cannot be written.
+/// Returns a [`SearchError`] if the journal cannot be opened, [`search`] ends early, or a file cannot be written.
 pub fn tune(
     folder: &Path,
     objective: &dyn Objective,
@@ -57,10 +58,10 @@ pub fn tune(
     Ok((outcome.into_best()?, file))
 }
 
-/// Replaces a file atomically: after a crash it has either its old or its new contents.
+/// Replaces a file atomically: after a crash, it has either its old or its new contents.
 ///
 /// # Errors
-/// Returns the error of the file system.
+/// Returns an error if the new file cannot be written, or cannot replace the old one.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

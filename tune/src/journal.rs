@@ -1,7 +1,7 @@
-//! The journal of a search: a file of JSON lines that is appended to.
+//! The journal of a search: an append-only file of JSON lines.
 //!
-//! The first line contains the format's number and what the search optimizes. Every other line is a point with its value.
-//! A crash can only damage the last line, which is then dropped.
+//! The first line contains the format version, the parameters and a description of the objective. Every other line
+//! contains a point and its value. An incomplete last line, which a crash can leave, is dropped.
 
 use crate::parameter::{Parameter, Point};
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Number of the journal's format.
+/// Version of the journal format.
 const FORMAT: u32 = 1;
-/// Maximum size of a journal, which is enough for ten million points of ten parameters.
+/// Maximum size of a journal in bytes, which is enough for ten million points with ten parameters.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Error of a journal.
+/// Journal error.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -30,15 +30,15 @@ pub enum JournalError {
         #[source]
         error: io::Error,
     },
-    /// The file is not a journal.
-    #[error("{} is damaged in line {line}: tune in another folder", path.display())]
+    /// The file is damaged, or is not a journal.
+    #[error("{} is damaged at line {line}: tune in another folder", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Number of the line, from 1.
+        /// Line number, counted from 1.
         line: usize,
     },
-    /// Another process has opened the journal.
+    /// The lock on the journal cannot be acquired, because another process holds it.
     #[error("{} is used by another process: wait until it ends, or tune in another folder", path.display())]
     InUse {
         /// The file.
@@ -61,7 +61,7 @@ pub enum JournalError {
     },
 }
 
-/// The first line.
+/// The first line of a journal.
 #[derive(PartialEq, Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -69,14 +69,14 @@ struct Header {
     objective: Value,
 }
 
-/// Every other line.
+/// Each further line of a journal.
 #[derive(Serialize, Deserialize)]
 struct Line {
     point: Point,
     value: f64,
 }
 
-/// Values of points that have been measured, in a file.
+/// A file that records the values of measured points.
 pub struct Journal {
     path: PathBuf,
     file: File,
@@ -84,11 +84,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal, or creates it if it does not exist. `objective` describes how values are measured, and must be
-    /// equal to that of the existing journal, as must be the parameters.
+    /// Opens a journal, or creates it if it does not exist. `objective` describes how values are measured. The parameters
+    /// and the objective must be equal to those in an existing journal.
     ///
     /// # Errors
-    /// Returns a [`JournalError`] if the file cannot be read or written, is damaged, or belongs to another search.
+    /// Returns a [`JournalError`] if the file cannot be read, locked or written, is too large or damaged, or belongs to
+    /// another search.
     pub fn open(
         path: &Path,
         parameters: &[Parameter],
@@ -112,7 +113,7 @@ impl Journal {
                 path: path.to_owned(),
             });
         }
-        // A line that was cut short by a crash has no end.
+        // A line without a line break is incomplete.
         let whole = text
             .iter()
             .rposition(|&byte| byte == b'\n')
@@ -190,7 +191,7 @@ impl Journal {
     }
 }
 
-/// Whether a first line that was cut short can be the start of a header.
+/// Returns `true` if an incomplete first line may be the start of a header.
 fn is_start_of_header(text: &[u8]) -> bool {
     let start = format!(r#"{{"format":{FORMAT},"#);
     text.starts_with(start.as_bytes()) || start.as_bytes().starts_with(text)

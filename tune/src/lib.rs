@@ -1,9 +1,9 @@
-//! Optimizers of weights whose values are measured by games.
+//! Optimizers for weights whose value is measured by playing games.
 //!
-//! The optimizers are those of other crates; this crate gives them one interface. They work in a cube whose edges are
-//! divided into [`GRID`] steps, so two searches with the same settings ask for exactly the same points. A [`Journal`]
-//! records the value of every point. A search that is interrupted starts again from its first point and takes the
-//! recorded values from the journal, so no optimizer needs to save its state.
+//! Most of the optimizers are those of other crates; this crate gives them a common interface. Points are rounded to a
+//! grid with [`GRID`] steps per weight. A [`Journal`] records the value of every point. When an interrupted search is
+//! started again, it repeats its steps from the first point, with values from the journal. So the optimizers do not need
+//! to save their state.
 
 mod folder;
 mod journal;

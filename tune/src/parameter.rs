@@ -1,4 +1,4 @@
-//! Parameters and points of the search.
+//! Parameters and points of a search.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -12,7 +12,7 @@ pub const GRID: u32 = 1 << 16;
 pub struct Parameter {
     /// Name of the weight.
     pub name: String,
-    /// Value at which methods with a starting point begin.
+    /// Starting value for methods that use a starting point.
     pub start: f64,
     /// Minimum value.
     pub min: f64,
@@ -20,7 +20,7 @@ pub struct Parameter {
     pub max: f64,
 }
 
-/// Error for an impossible range of a parameter.
+/// Error for an invalid range of a parameter.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
     "the range of {name} is {min} to {max} with start {start}: use finite numbers, the minimum below the maximum, \
@@ -55,7 +55,7 @@ impl Parameter {
         })
     }
 
-    /// Returns the share of the range that lies below the start.
+    /// Returns the position of the start within the range, from 0 to 1.
     pub(crate) fn unit_start(&self) -> f64 {
         (self.start - self.min) / (self.max - self.min)
     }
@@ -71,13 +71,13 @@ impl Parameter {
 pub struct Point(Vec<u32>);
 
 impl Point {
-    /// Returns the point next to coordinates from 0 to 1. Coordinates beyond are moved into this range.
+    /// Returns the grid point nearest to coordinates, which are clamped to the range from 0 to 1.
     pub(crate) fn nearest(coordinates: &[f64]) -> Point {
         let step = |&share: &f64| (share.clamp(0.0, 1.0) * f64::from(GRID)).round() as u32;
         Point(coordinates.iter().map(step).collect())
     }
 
-    /// Whether the point has a valid coordinate for each of `count` parameters.
+    /// Returns `true` if the point has a valid coordinate for each of `count` parameters.
     pub(crate) fn is_valid(&self, count: usize) -> bool {
         self.0.len() == count && self.0.iter().all(|&step| step <= GRID)
     }

@@ -1,4 +1,4 @@
-//! A search with a method, a journal and a record of the best point.
+//! A search with one method, which records values in a journal and finds the best point.
 
 use crate::journal::{Journal, JournalError};
 use crate::method::{Method, Plan};
@@ -13,13 +13,13 @@ use thiserror::Error;
 /// Settings of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Method of optimization.
+    /// Optimization method.
     pub method: Method,
     /// Seed of the random numbers.
     pub seed: u64,
     /// Number of evaluations. Methods with populations round it up to whole generations.
     pub evaluations: usize,
-    /// Number of points of a generation, at least four. Ignored by [`Method::Simplers`].
+    /// Number of points in a generation, at least four. [`Method::Simplers`] ignores it.
     pub population: usize,
     /// Number of threads. It does not change the result.
     pub threads: usize,
@@ -30,23 +30,23 @@ pub struct Settings {
 pub struct Evaluation {
     /// Value of each parameter.
     pub weights: Vec<f64>,
-    /// What the objective returned for them.
+    /// Value that the objective returned for the weights.
     pub value: f64,
-    /// Number of evaluations up to this one, including those from the journal.
+    /// Number of evaluations so far, including this one and evaluations from the journal.
     pub number: usize,
-    /// Whether the value was measured by this process, not read from the journal.
+    /// Whether this process measured the value. If not, the value is from the journal.
     pub is_new: bool,
-    /// Best value up to this one.
+    /// Best value so far, including this one.
     pub best: f64,
 }
 
 impl Evaluation {
-    /// Whether no value up to this one is better.
+    /// Returns `true` if no earlier value is better.
     pub fn is_best(&self) -> bool {
         self.value >= self.best
     }
 
-    /// Returns the evaluation as a line of text, with the weights by name.
+    /// Returns the evaluation as a line of text with named weights.
     pub fn row(&self, names: &[&str], unit: &str) -> String {
         let weights = names.iter().zip(&self.weights);
         let weights: Vec<String> = weights
@@ -60,7 +60,7 @@ impl Evaluation {
         )
     }
 
-    /// Returns the evaluation as a JSON object, with the weights by name.
+    /// Returns the evaluation as a JSON object with named weights.
     pub fn json(&self, names: &[&str]) -> Value {
         let weights: Map<String, Value> = names
             .iter()
@@ -71,20 +71,20 @@ impl Evaluation {
     }
 }
 
-/// Error of a search.
+/// Search error.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// There is no parameter.
+    /// The list of parameters is empty.
     #[error("there is nothing to tune: name at least one weight")]
     NoParameter,
     /// The population is too small.
     #[error("a population of {0} is too small: use at least 4")]
     Population(usize),
-    /// A range is impossible.
+    /// The range of a parameter is not valid.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// The journal cannot be written.
+    /// The journal cannot be opened or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The threads cannot be created.
@@ -101,9 +101,9 @@ pub enum SearchError {
 /// Result of a search.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The best point so far, also after an error.
+    /// The best point found, which may also exist after an error.
     pub best: Option<Evaluation>,
-    /// Reason why the search ended early.
+    /// Reason why the search ended early, or `None` if it is complete.
     pub error: Option<SearchError>,
 }
 
@@ -127,13 +127,13 @@ impl Outcome {
     }
 }
 
-/// Searches for the point with the greatest value. Of equal values, the one whose weights are smaller,
-/// compared one after the other, counts as the best, so the result does not depend on timing.
+/// Searches for the point with the greatest value. If several points have this value, the result is the point whose
+/// weights come first in lexicographic order, so the result does not depend on timing.
 ///
-/// `objective` gets the value of each parameter, and returns `None` to interrupt the search. It must return the same
-/// finite value for the same weights. `on_value` is called after each evaluation, in the order in which they end.
+/// `objective` returns the value for the given weights, or `None` to interrupt the search. It must return the same
+/// finite value for the same weights. `on_value` is called after each evaluation.
 ///
-/// The search ends early if the settings are impossible, the journal cannot be written, or the objective interrupts it.
+/// The search ends early if the settings are not valid, the journal cannot be written, or the objective interrupts it.
 pub fn search(
     parameters: &[Parameter],
     settings: &Settings,
@@ -193,7 +193,7 @@ fn check(parameters: &[Parameter], settings: &Settings) -> Result<(), SearchErro
     Ok(())
 }
 
-/// Evaluates points, and records them and the best one.
+/// Evaluates points, records their values, and keeps the best point.
 struct Recorder<'a> {
     parameters: &'a [Parameter],
     objective: &'a (dyn Fn(&[f64]) -> Option<f64> + Sync),
@@ -205,7 +205,7 @@ struct State {
     journal: Journal,
     number: usize,
     best: Option<Evaluation>,
-    /// Reason to stop.
+    /// Reason to stop the search.
     error: Option<SearchError>,
 }
 

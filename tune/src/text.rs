@@ -1,15 +1,16 @@
 //! Help texts.
 
-/// Help of `hatebeam tune`.
+/// Additional help text for `hatebeam tune`.
 pub const HELP: &str = "\
-The value of weights is the mean number of pieces of the longest games of several beams. Single games depend chaotically on
-the weights, so use at least five widths. The folder contains
+The value of a set of weights is the mean number of pieces in the longest games of several beams. Small changes of the
+weights can change a single game greatly, so use at least five widths. The folder contains these files:
 
-  journal.jsonl  every value that was measured; the same command resumes an interrupted search
+  journal.jsonl  all measured values; to resume an interrupted search, repeat the command
   weights.toml   the best weights, for `hatebeam run --weights FOLDER/weights.toml`
 
-Another method, another seed or more evaluations can follow in the same folder; values in the journal are not measured again.
-Weights, widths and quiescence must stay the same. The result does not depend on the number of threads.
+You can use the same folder again with another method, another seed or more evaluations. Values in the journal are not
+measured again. The tuned weights, the widths and the quiescence must stay the same. The result does not depend on the
+number of threads.
 
 Examples:
   hatebeam tune my-weights

@@ -1,6 +1,6 @@
-//! Searches for the maxima of known functions.
+//! Tests that search for the maximum of a known function.
 
-#![allow(clippy::unwrap_used)] // helper functions outside `#[test]` also call `unwrap`
+#![allow(clippy::unwrap_used)] // helper functions also call `unwrap`
 
 use hatebeam_tune::{
     Evaluation, Journal, JournalError, Method, Parameter, SearchError, Settings, search,
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Point with the maximum of [`hill`].
+/// Point at which [`hill`] has its maximum.
 const TOP: [f64; 3] = [3.0, -7.0, 0.25];
 
 fn parameters() -> Vec<Parameter> {
@@ -27,7 +27,7 @@ fn parameters() -> Vec<Parameter> {
     ]
 }
 
-/// A function with one maximum, which is 0. The coordinates interact.
+/// Returns the value of a function with a single maximum of 0. The first two coordinates interact.
 fn hill(weights: &[f64]) -> f64 {
     let scale = [10.0, 20.0, 1.0];
     let distance: Vec<f64> = (0..3)
@@ -47,8 +47,8 @@ fn settings(method: Method, evaluations: usize, threads: usize) -> Settings {
     }
 }
 
-/// Searches for the maximum of [`hill`]. `calls` counts how often it is evaluated, and after `limit` calls the search is
-/// interrupted.
+/// Searches for the maximum of [`hill`]. Counts the evaluations in `calls`, and interrupts the search after `limit` of
+/// them.
 fn run(
     folder: &Path,
     settings: &Settings,
@@ -70,7 +70,7 @@ fn best(settings: &Settings) -> Evaluation {
 }
 
 #[test]
-fn methods_find_the_maximum() {
+fn methods_approach_maximum() {
     let start = hill(&[0.0, 5.0, 0.5]);
     for method in Method::ALL {
         let best = best(&settings(method, 600, 2));
@@ -80,7 +80,7 @@ fn methods_find_the_maximum() {
 }
 
 #[test]
-fn results_do_not_depend_on_the_thread_count() {
+fn result_does_not_depend_on_thread_count() {
     for method in Method::ALL {
         let [one, three] = [1, 3].map(|threads| best(&settings(method, 150, threads)));
         assert_eq!(
@@ -92,7 +92,7 @@ fn results_do_not_depend_on_the_thread_count() {
 }
 
 #[test]
-fn interrupted_search_resumes_from_its_journal() {
+fn interrupted_search_resumes_from_journal() {
     for method in Method::ALL {
         let settings = settings(method, 150, 1);
         let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn interrupted_search_resumes_from_its_journal() {
         let calls = AtomicUsize::new(0);
         let stopped = run(folder.path(), &settings, 60, &calls);
         assert!(matches!(stopped, Err(SearchError::Interrupted)), "{method}");
-        // A crash cuts the last line short.
+        // Simulates a crash that leaves an incomplete last line.
         let journal = folder.path().join("journal");
         let text = fs::read(&journal).unwrap();
         fs::write(&journal, &text[..text.len() - 5]).unwrap();
@@ -118,13 +118,13 @@ fn interrupted_search_resumes_from_its_journal() {
         assert_eq!(
             calls.into_inner(),
             whole - 59,
-            "{method}: the other values are in the journal"
+            "{method}: a value in the journal was measured again"
         );
     }
 }
 
 #[test]
-fn more_evaluations_continue_a_finished_search() {
+fn finished_search_continues_with_more_evaluations() {
     for method in Method::ALL {
         let folder = tempfile::tempdir().unwrap();
         let calls = AtomicUsize::new(0);
@@ -142,7 +142,7 @@ fn more_evaluations_continue_a_finished_search() {
 }
 
 #[test]
-fn journal_of_another_search_or_with_damage_is_refused() {
+fn damaged_journal_and_journal_of_other_search_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     run(
@@ -175,7 +175,7 @@ fn journal_of_another_search_or_with_damage_is_refused() {
     fs::write(&path, damaged).unwrap();
     let found = Journal::open(&path, &parameters(), json!("hill"));
     assert!(matches!(found, Err(JournalError::Damaged { line: 3, .. })));
-    // A file that is not a journal keeps its contents.
+    // Opening a file that is not a journal does not change the file.
     fs::write(&path, "something else").unwrap();
     let found = Journal::open(&path, &parameters(), json!("hill"));
     assert!(matches!(found, Err(JournalError::Damaged { line: 1, .. })));
@@ -183,7 +183,7 @@ fn journal_of_another_search_or_with_damage_is_refused() {
 }
 
 #[test]
-fn impossible_settings_are_errors() {
+fn invalid_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let small = Settings {
         population: 3,

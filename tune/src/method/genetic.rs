@@ -1,24 +1,25 @@
 //! A real-valued genetic algorithm.
 //!
-//! The published crates for it need about twenty further crates, more than all other methods together.
+//! It is implemented here because the published crates for such algorithms depend on about twenty further crates, more
+//! than all other methods together.
 
 use super::{Function, Plan};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 
-/// Number of individuals of which the best one becomes a parent.
+/// Number of random individuals in a tournament, whose best individual becomes a parent.
 const TOURNAMENT: usize = 3;
-/// Share of the best individuals that stay in the population.
+/// Share of the population that survives into the next generation.
 const ELITE: f64 = 0.1;
-/// Probability that a coordinate of a child is changed.
+/// Probability of changing a coordinate of a child.
 const MUTATION: f64 = 0.3;
-/// Largest change of a coordinate in the first generation, as a share of the range.
+/// Maximum change of a coordinate before the first reduction, as a share of the range.
 const FIRST_STEP: f64 = 0.3;
-/// Smallest value of the largest change.
+/// Lower limit for the maximum change.
 const LEAST_STEP: f64 = 0.01;
-/// Factor by which the largest change shrinks in each generation. It does not depend on the number of generations, so a
-/// search can be continued with more evaluations.
+/// Factor by which the maximum change is multiplied in each generation. It does not depend on the number of generations,
+/// so that a finished search can be continued with more evaluations.
 const SHRINK: f64 = 0.95;
 
 struct Individual {
@@ -29,7 +30,7 @@ struct Individual {
 struct Random(ChaCha8Rng);
 
 impl Random {
-    /// Returns a number from 0 (inclusive) to 1 (exclusive).
+    /// Returns a random number from 0 (inclusive) to 1 (exclusive).
     fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -39,7 +40,7 @@ impl Random {
     }
 }
 
-/// Runs whole generations until the number of evaluations is reached or `function` returns `None`.
+/// Runs all generations of `plan`, or stops early when `function` returns `None`.
 pub(super) fn run(plan: &Plan, function: &Function<'_>) {
     let mut random = Random(ChaCha8Rng::seed_from_u64(plan.seed));
     let elite = (plan.population as f64 * ELITE).ceil() as usize;
@@ -65,7 +66,7 @@ pub(super) fn run(plan: &Plan, function: &Function<'_>) {
     }
 }
 
-/// Evaluates points and returns them, the best first. Returns `None` if the search must stop.
+/// Evaluates points and returns them sorted, best first. Returns `None` if the search must stop.
 fn evaluate(points: Vec<Vec<f64>>, function: &Function<'_>) -> Option<Vec<Individual>> {
     let evaluate = |point: Vec<f64>| function(&point).map(|value| Individual { point, value });
     let mut found: Vec<Individual> = points
@@ -76,15 +77,16 @@ fn evaluate(points: Vec<Vec<f64>>, function: &Function<'_>) -> Option<Vec<Indivi
     Some(found)
 }
 
-/// Sorts by value, the best first. The sort is stable, so older individuals are before younger ones of equal value.
+/// Sorts by value, best first. The sort is stable, so older individuals stay before younger ones with equal values.
 fn sort(population: &mut [Individual]) {
     population.sort_by(|one, other| other.value.total_cmp(&one.value));
 }
 
-/// Makes a child of two parents: each coordinate comes from one of them, and some are changed by at most `step`.
+/// Creates a child of two parents. Each coordinate comes from one of the parents, and random coordinates are changed by at
+/// most `step`.
 fn child(population: &[Individual], step: f64, random: &mut Random) -> Vec<f64> {
     let [mother, father] = [(); 2].map(|()| {
-        // The population is sorted, so the lowest index wins a tournament.
+        // The population is sorted, so the lowest index is the best individual.
         let index = (0..TOURNAMENT)
             .map(|_| random.below(population.len()))
             .min();

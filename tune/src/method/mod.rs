@@ -1,4 +1,4 @@
-//! The methods of optimization. Each maximizes a function on the unit cube.
+//! The optimization methods. Each method maximizes a function on the unit cube.
 
 mod genetic;
 
@@ -15,23 +15,23 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error as ThisError;
 
-/// Standard deviation at the start of CMA-ES, as a share of each range.
+/// Initial standard deviation for CMA-ES, as a share of each range.
 const SIGMA: f64 = 0.2;
 /// A function on the unit cube. It returns `None` when the search must stop.
 pub(crate) type Function<'a> = dyn Fn(&[f64]) -> Option<f64> + Sync + 'a;
 
-/// A method of optimization.
+/// An optimization method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Simple(x), which divides the cube into simplices and explores the most promising one. It is deterministic, ignores
-    /// the start and the seed, and evaluates one point after the other.
+    /// Simple(x), which divides the cube into simplices and explores the most promising simplex. It is deterministic,
+    /// ignores the start and the seed, and evaluates one point at a time.
     Simplers,
-    /// Real-valued genetic algorithm: tournaments, uniform crossover, and mutations that become smaller.
+    /// Real-valued genetic algorithm with tournaments, uniform crossover, and decreasing mutations.
     Genetic,
-    /// Particle swarm, with random positions at the start.
+    /// Particle swarm with random initial positions.
     Swarm,
-    /// CMA-ES, which begins again around its best point, with a population twice as large, when it has converged.
+    /// CMA-ES. When it converges, it restarts around its best point with twice the population.
     CmaEs,
 }
 
@@ -69,7 +69,7 @@ impl Method {
         }
     }
 
-    /// Whether the method evaluates several points at a time.
+    /// Returns `true` if the method evaluates several points at a time.
     pub fn is_parallel(self) -> bool {
         self != Method::Simplers
     }
@@ -100,7 +100,7 @@ impl FromStr for Method {
     }
 }
 
-/// What a method needs to know.
+/// Settings of a method.
 pub(crate) struct Plan {
     /// Coordinates of the starting point.
     pub(crate) start: Vec<f64>,
@@ -108,7 +108,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Number of evaluations, which methods with populations round up to whole generations.
     pub(crate) evaluations: usize,
-    /// Number of points of a generation.
+    /// Number of points in a generation.
     pub(crate) population: usize,
 }
 
@@ -134,7 +134,7 @@ fn simplers(plan: &Plan, function: &Function<'_>) {
     while !is_stopped.get() && search.next().is_some() {}
 }
 
-/// The function in the form that the particle swarm needs: it minimizes.
+/// The function with the opposite sign, because the particle swarm minimizes.
 struct SwarmFunction<'a>(&'a Function<'a>);
 
 impl CostFunction for SwarmFunction<'_> {
@@ -155,7 +155,7 @@ fn swarm(plan: &Plan, function: &Function<'_>) {
     let iterations = plan.generations().saturating_sub(1) as u64;
     let executor = Executor::new(SwarmFunction(function), solver)
         .configure(|state| state.max_iters(iterations));
-    // The only error is that the search was stopped. The best point is recorded by the function.
+    // The only error means that the search was stopped. The function itself records the best point.
     let _ = executor.run();
 }
 
