@@ -3,18 +3,18 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time limit of a single step of a test.
+/// Time limit for a single step of a test.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Returns a command that runs the program with empty standard input and without the user's settings.
+/// Returns a command that runs the program with empty standard input, no configuration file and none of the program's
+/// environment variables.
 pub(crate) fn hatebeam() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam-under-test"));
     isolate(&mut command);
     command
 }
 
-/// Gives a command empty standard input, and removes the user's configuration file and the program's variables from its
-/// environment.
+/// Gives a command empty standard input, disables the configuration file, and removes the program's environment variables.
 pub(crate) fn isolate(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let is_setting = |name: &str| name.starts_with("HATEBEAM_") || name.starts_with("OTEL_");
@@ -33,7 +33,7 @@ pub(crate) fn signal(process: &Child, signal: &str) {
     assert!(status.success(), "kill {signal} {pid}");
 }
 
-/// Waits until the condition holds. Panics with the message after [`TIMEOUT`].
+/// Waits until `condition` returns `true`. Panics with the message after [`TIMEOUT`].
 #[track_caller]
 pub(crate) fn wait_until(mut condition: impl FnMut() -> bool, message: impl FnOnce() -> String) {
     let begin = Instant::now();

@@ -51,12 +51,11 @@ fn certs_writes_files_and_refuses_to_overwrite_them() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    // The output does not contain the tokens, which are secret.
+    // The output does not contain the secret tokens.
     for token in ["token", "view-token"] {
         assert!(!text.contains(made[token].trim()), "{text}");
     }
     assert_ne!(made["token"], made["view-token"]);
-    // git ignores the whole folder.
     assert_eq!(made[".gitignore"], "*\n");
 
     let error = certs(&dir, &[]).error(1);
@@ -83,7 +82,7 @@ fn secret_files_are_readable_by_owner_only() {
 }
 
 #[test]
-fn renew_keeps_ca_and_token() {
+fn renew_keeps_ca_and_tokens() {
     let dir = new_path("certs-renew");
     let error = certs(&dir, &["--renew"]).error(1);
     assert!(error.contains("be renewed with the CA"), "{error}");

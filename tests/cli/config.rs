@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// Runs the program with the given configuration file and environment variables.
+/// Runs the program with a configuration file and environment variables.
 fn run_with(config: &str, variables: &[(&str, &str)], args: &[&str]) -> Run {
     let mut command = command(args);
     command.env("HATEBEAM_CONFIG", config);
@@ -57,7 +57,7 @@ fn flags_override_environment_and_environment_overrides_file() {
 }
 
 #[test]
-fn required_option_can_come_from_file() {
+fn config_file_can_supply_required_option() {
     let config = file("config-required.toml", b"[perft]\ndepth = 2\n");
     let typed = run_with("none", &[], &["perft", "--depth", "2"]).silent_results();
     assert_eq!(run_with(&config, &[], &["perft"]).silent_results(), typed);
@@ -69,7 +69,7 @@ fn required_option_can_come_from_file() {
 }
 
 #[test]
-fn default_file_is_read_if_it_exists() {
+fn default_config_file_is_read_if_it_exists() {
     let home = folder("home");
     fs::create_dir_all(home.join(".config/hatebeam")).unwrap();
     let path = home.join(".config/hatebeam/config.toml");
@@ -98,7 +98,7 @@ fn default_file_is_read_if_it_exists() {
 }
 
 #[test]
-fn invalid_file_is_an_error_except_for_commands_that_do_not_use_it() {
+fn invalid_config_file_is_error_for_commands_that_use_it() {
     let config = file(
         "config-wrong.toml",
         b"[perft]\ndepth = 2\ndeep = 3\njason = 1\n",
@@ -130,7 +130,7 @@ fn invalid_file_is_an_error_except_for_commands_that_do_not_use_it() {
 }
 
 #[test]
-fn usage_error_lists_options_from_file() {
+fn usage_error_lists_options_from_config_file() {
     let config = file("config-half.toml", b"[run]\nstart-replay = 'game.txt'\n");
     let error = run_with(&config, &[], &["run"]).error(2);
     assert!(error.contains("--from-piece"), "{error}");

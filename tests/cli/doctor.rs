@@ -7,7 +7,7 @@ fn doctor(args: &[&str]) -> Run {
     run(&[&["doctor"], args].concat())
 }
 
-/// Returns the verdict and the finding of a check.
+/// Returns the verdict and the findings of a check.
 #[track_caller]
 fn find(report: &Value, name: &str) -> (String, String) {
     let mut checks = report["checks"].as_array().unwrap().iter();
@@ -17,8 +17,8 @@ fn find(report: &Value, name: &str) -> (String, String) {
     (text("verdict"), text("found"))
 }
 
-/// Parses the report. Asserts that the exit code matches it, and that a check has advice exactly if its verdict is not
-/// `ok`.
+/// Parses the report of `hatebeam doctor --json`. Asserts that the report agrees with the exit code, and that a check has
+/// advice if and only if its verdict is not `ok`.
 #[track_caller]
 fn report(run: &Run) -> Value {
     assert_eq!(run.err, "");
@@ -81,7 +81,7 @@ fn doctor_checks_store_certificates_and_coordinator() {
         text.contains("valid for 19 days") || text.contains("valid for 20 days"),
         "{text}"
     );
-    // Certificates that expire soon cause a warning.
+    // Certificates that expire in two days cause a warning.
     let made = command(&["certs", "--out", &tls, "--days", "2", "--renew"]).output();
     assert!(made.unwrap().status.success());
     let found = report(&doctor(&args));

@@ -26,8 +26,8 @@ fn end_of_public_game_is_proven_optimal() {
 }
 
 #[test]
-fn spoiled_game_is_improved() {
-    // Keeps the first nine tenths of the keys and appends only downward moves.
+fn endgame_improves_game_with_bad_end() {
+    // Keeps the first 90 % of the keys and appends downward moves.
     let keys = run(&["replay", "convert", "--to", "raw", "--file", &example()]).silent_results();
     let cut = keys.trim().len() * 9 / 10;
     let spoiled = format!("{}{}", &keys[..cut], "D".repeat(400));

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 #[test]
-fn keys_control_player_and_terminal_is_restored() {
+fn keys_control_player_and_player_restores_terminal() {
     let Some(mut terminal) = terminal(&["replay", "show", "--file", &example()]) else {
         return;
     };

@@ -1,11 +1,11 @@
-//! Tests of the commands for dropped pieces, Nintendo Tetris and perfect clears against the vector files.
+//! Tests of the commands `agents`, `nes`, `pc` and `page`, most of them against files with test vectors.
 
 use crate::support::{new_path, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
-/// Reads a vector file of the crate `tetris` or `agents`.
+/// Reads a file of test vectors from the folder of a crate.
 fn vectors(place: &str, name: &str) -> Value {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = folder.join(place).join("tests/vectors").join(name);
@@ -16,7 +16,7 @@ fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap()
 }
 
-/// Sends requests to a command and returns its answers.
+/// Sends requests to a command as JSON lines, and returns the answers.
 fn answers(args: &[&str], requests: &[Value]) -> Vec<Value> {
     let lines: String = requests
         .iter()
@@ -29,7 +29,7 @@ fn answers(args: &[&str], requests: &[Value]) -> Vec<Value> {
     answers
 }
 
-/// Returns the items sorted by their text.
+/// Returns the items sorted by their JSON text.
 fn sorted(items: &[Value]) -> Vec<Value> {
     let mut items = items.to_vec();
     items.sort_by_key(Value::to_string);
@@ -58,7 +58,7 @@ fn agents_placements_match_test_vectors() {
             for index in 0..3 {
                 assert_eq!(action[index], expected[index]);
             }
-            // The vectors have nine decimals.
+            // The vectors are rounded to nine decimal places.
             let difference = action[3].as_f64().unwrap() - expected[5].as_f64().unwrap();
             assert!(difference.abs() < 1e-8, "{action} {expected}");
             compared += 1;
@@ -119,7 +119,7 @@ fn nes_features_and_values_match_test_vectors() {
     let answers = answers(&["nes", "placements", "--json"], &requests);
     for (answer, expected) in answers.iter().zip(expected) {
         let placements = list(&answer["placements"]);
-        // Some vectors are resting positions that cannot be reached.
+        // Some vectors describe resting positions that a piece cannot reach.
         let at = |placement: &&Value| (0..3).all(|index| placement[index] == expected[index]);
         if let Some(found) = placements.iter().find(at) {
             assert_eq!(*found, expected);
@@ -159,8 +159,7 @@ fn nes_pieces_match_test_vectors() {
     assert_eq!(cartridge("0", "60"), vectors["no_frames"]);
 }
 
-/// Returns the cells of the placements that the vectors list for a mode. Modes other than `srs` and `hard` list their
-/// differences from `srs`.
+/// Returns the placements that the vectors list for a mode. Some modes list only their differences from `srs`.
 fn cells_of(piece: &Value, mode: &str) -> Vec<Value> {
     if let Some(cells) = piece[mode].as_array() {
         return cells.clone();
@@ -213,7 +212,7 @@ fn pc_chances_match_test_vectors() {
 }
 
 #[test]
-fn invalid_objects_give_error_objects_and_other_lines_are_processed() {
+fn invalid_request_gives_error_object_and_other_requests_are_answered() {
     for (command, good, bad, expected) in [
         (
             "agents",
@@ -257,7 +256,7 @@ fn invalid_objects_give_error_objects_and_other_lines_are_processed() {
 }
 
 #[test]
-fn agents_play_and_compare_are_deterministic() {
+fn agents_play_is_deterministic_and_compare_writes_csv() {
     let args = [
         "agents",
         "play",
@@ -412,7 +411,7 @@ fn pc_path_prints_different_solutions() {
 }
 
 #[test]
-fn pc_chance_for_people_names_the_best_move() {
+fn pc_chance_text_begins_with_best_move() {
     let field = "XXXXX____X/XXXXXX___X/XXXXXXX__X/XXXXXX___X";
     let text = run(&[
         "pc", "chance", "--seen", "TI", "--left", "JLOSZ", "--field", field,
@@ -428,7 +427,7 @@ fn pc_chance_for_people_names_the_best_move() {
 }
 
 #[test]
-fn page_writes_all_files_and_names_the_folder_that_it_cannot_write() {
+fn page_writes_all_files_or_names_unwritable_folder() {
     let folder = new_path("page");
     let folder = folder.to_str().unwrap();
     for _ in 0..2 {

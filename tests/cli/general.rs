@@ -1,4 +1,4 @@
-//! Tests of behaviour that all commands share.
+//! Tests of behaviour that is common to all commands.
 
 use crate::support::{command, run};
 use std::io::Read;
@@ -15,7 +15,7 @@ fn program_without_arguments_prints_help() {
 }
 
 #[test]
-fn version_equals_package_version() {
+fn version_flag_prints_package_version() {
     let version = run(&["--version"]).silent_results();
     assert_eq!(version, format!("hatebeam {}\n", env!("CARGO_PKG_VERSION")));
 }
@@ -39,7 +39,7 @@ fn usage_error_has_exit_code_2() {
 }
 
 #[test]
-fn error_for_size_out_of_range_names_limits() {
+fn error_for_invalid_well_size_names_limits() {
     for (option, size, expected) in [
         (
             "--width",

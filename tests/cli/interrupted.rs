@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Kills a search at `kills` random times and resumes it after each kill. Then lets it finish, and compares its result
-/// with the result of an uninterrupted search.
+/// Kills a search at `kills` random times and resumes it after each kill. Then completes the search, and asserts that the
+/// result is equal to the result of an uninterrupted search.
 #[track_caller]
 fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
     let seed = time_ns();
@@ -26,7 +26,7 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         attempts += 1;
         assert!(
             attempts <= 20 * kills,
-            "the search ended before the kill too often"
+            "the search ended before the kill in too many attempts"
         );
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -39,7 +39,7 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         if code.is_none() {
             killed += 1;
         } else {
-            // The search ended before the kill. Deletes the run, so that the next attempt searches from the start.
+            // The search ended before the kill. The run is deleted, so that the next attempt starts from the first depth.
             assert_eq!(state.digests(name), digests);
             fs::remove_dir_all(state.path()).unwrap();
         }
@@ -73,7 +73,7 @@ fn resume_after_sixty_kills_gives_same_digests() {
 }
 
 #[test]
-fn kill_between_groups_leaves_complete_groups() {
+fn killed_run_contains_only_complete_groups_of_depths() {
     let width = ["--width", "10k", "--name", "groups"];
     let undisturbed = State::new("groups-undisturbed");
     undisturbed.search(&width);
@@ -84,11 +84,11 @@ fn kill_between_groups_leaves_complete_groups() {
         let before = state.committed("groups");
         let running = state.start(&width);
         state.wait_for_depths("groups", before.max(1) + 1);
-        // By now, depths of the next group have been searched.
+        // Gives the search time to begin the next group.
         sleep(Duration::from_millis(wait_ms));
         running.signal("-KILL");
         if running.wait().0.is_some() {
-            // This machine is so fast that the search ended before the kill.
+            // The search ended before the kill.
             break;
         }
         let found = state.digests("groups");
@@ -103,7 +103,7 @@ fn kill_between_groups_leaves_complete_groups() {
             found.len()
         );
     }
-    assert!(lines > 1, "no kill came before the end of the search");
+    assert!(lines > 1, "the search ended before each kill");
     state.search(&width);
     assert_eq!(state.digests("groups"), digests);
 }
@@ -133,11 +133,11 @@ fn run_stopped_by_signal_prints_resume_command() {
     assert_eq!(resumed.summary["end"], "max-depth");
 }
 
-/// A file system of limited size. Dropping the value unmounts it.
+/// A mounted file system with a limited size, which is unmounted on drop.
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
-    /// Mounts a file system. If the user has no permission to mount one, prints that the test is skipped and returns
+    /// Mounts a file system. If this fails, for example because the user lacks the permission, prints a note and returns
     /// `None`.
     fn new<'a>(path: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
         fs::create_dir_all(path).unwrap();
@@ -171,7 +171,7 @@ fn run_resumes_after_full_disk() {
         return;
     };
     let search = ["--width", "30k", "--max-depth", "70"];
-    // The run is refused, because its estimated size exceeds the free space.
+    // The estimated size of the run exceeds the free space.
     let error = state.run(&[&["run", "-q"], &search[..]].concat()).error(1);
     for word in ["free", "--keep"] {
         assert!(error.contains(word), "{error}");

@@ -1,6 +1,6 @@
-//! Tests that run the program with arguments, files and signals.
+//! Tests of the program's commands.
 
-#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
+#![allow(clippy::unwrap_used)] // the lint exempts test functions but not helper functions
 mod certs;
 mod config;
 mod doctor;

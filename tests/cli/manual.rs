@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 #[test]
-fn each_shell_has_completions() {
+fn completions_exist_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell]).silent_results();
         for word in ["keyframes", "max-depth", "quiescence"] {
@@ -20,7 +20,7 @@ fn each_shell_has_completions() {
     assert!(error.contains("bash"), "{error}");
 }
 
-/// Checks the syntax of the completions with each shell that is installed.
+/// Checks the syntax of the completions. Skips shells that are not installed.
 #[test]
 fn shells_accept_completions() {
     for (shell, args) in [("bash", &["-n"][..]), ("zsh", &["-n"]), ("fish", &["-n"])] {

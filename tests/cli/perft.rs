@@ -10,7 +10,7 @@ fn counts(args: &[&str]) -> Value {
 }
 
 #[test]
-fn counts_equal_published_counts() {
+fn perft_counts_equal_published_counts() {
     let expected: Value = serde_json::from_str(&vector("perft.json")).unwrap();
     let results = run(&["perft", "--depth", "6", "--json"]).silent_results();
     let counts = &expected["counts"];
@@ -21,7 +21,7 @@ fn counts_equal_published_counts() {
 }
 
 #[test]
-fn longest_game_and_widest_level_of_small_wells_equal_published_values() {
+fn perft_of_small_wells_gives_published_game_length_and_widest_depth() {
     let expected: Value = serde_json::from_str(&vector("small_wells.json")).unwrap();
     for (rules, option) in [
         ("real_rules", None),
@@ -46,7 +46,7 @@ fn longest_game_and_widest_level_of_small_wells_equal_published_values() {
 
 #[test]
 fn memory_limit_does_not_change_counts() {
-    // 1 MiB has room for only a quarter of the last level's children.
+    // Only a quarter of the children at the last depth fit in 1 MiB.
     assert_eq!(
         counts(&["--depth", "4", "--memory", "1"]),
         counts(&["--depth", "4", "--memory", "100"])

@@ -61,8 +61,8 @@ fn cost_is_price_times_hours_times_count() {
         let hours = number("seconds") / 3600.0;
         let expected = price * hours * number("count");
         assert_close(number("machine_dollars"), expected);
-        let of_depth = plan["depth"]["seconds"].as_f64().unwrap();
-        assert_close(number("seconds"), 200.0 * of_depth);
+        let depth_seconds = plan["depth"]["seconds"].as_f64().unwrap();
+        assert_close(number("seconds"), 200.0 * depth_seconds);
         let total = number("machine_dollars") + number("request_dollars");
         assert_close(number("dollars"), total);
     }
@@ -85,7 +85,7 @@ fn storage_cost_is_proportional_to_kept_depths() {
 }
 
 #[test]
-fn machine_can_be_described_by_options() {
+fn options_describe_machine_of_plan() {
     let described = [
         "--width",
         "5M",
@@ -115,13 +115,13 @@ fn machine_can_be_described_by_options() {
 }
 
 #[test]
-fn error_for_excessive_width_names_required_machine_count() {
+fn plan_reports_machine_counts_that_are_too_low_for_width() {
     let small = ["--cores", "4", "--memory-gib", "8", "--network-gbit", "10"];
     let args = [&["plan", "--width", "1G", "--count", "1,2"], &small[..]].concat();
     let error = run(&args).error(1);
     assert!(error.contains("does not fit in 2"), "{error}");
     assert!(error.contains("use at least"), "{error}");
-    // If only one of the machine counts suffices, the table marks the other one.
+    // Only 32 machines are enough, so the table marks the row for one machine.
     let args = [&["plan", "--width", "1G", "--count", "1,32"], &small[..]].concat();
     let table = run(&args).silent_results();
     assert_eq!(table.matches("does not fit").count(), 1, "{table}");
@@ -172,7 +172,7 @@ fn invalid_options_are_refused() {
 }
 
 #[test]
-fn tables_in_docs_equal_output() {
+fn docs_contain_current_output_of_plan() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cluster-model.md");
     let document = fs::read_to_string(path).unwrap();
     let blocks: Vec<&str> = document.split("```text\n$ hatebeam ").skip(1).collect();
@@ -181,7 +181,7 @@ fn tables_in_docs_equal_output() {
         let (block, _) = block.split_once("```").unwrap();
         let (line, shown) = block.split_once('\n').unwrap();
         let args: Vec<&str> = line.split_whitespace().collect();
-        // Old prices cause a warning.
+        // This call permits output on standard error, because outdated prices cause a warning.
         let printed = run(&args).results();
         assert_eq!(
             printed, shown,

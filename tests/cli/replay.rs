@@ -127,7 +127,7 @@ fn truncated_replay_is_not_mistaken_for_another_enemy() {
 }
 
 #[test]
-fn replay_against_another_enemy_is_recognised() {
+fn error_for_replay_against_another_enemy_describes_difference() {
     let whole = game("knewjade loop");
     let basis = game("knewjade loop basis");
     let cut = &whole.replay()[..6000];
@@ -165,8 +165,8 @@ fn replay_against_another_enemy_is_recognised() {
 }
 
 #[test]
-fn error_for_wrong_enemy_names_right_enemy() {
-    // Skips the game with score 0, because it is too short: Burgiel gives the same nine pieces.
+fn error_for_replay_against_another_enemy_names_right_enemy() {
+    // Skips the game with score 0. It is too short to identify the enemy, because Burgiel gives the same nine pieces.
     for game in games().iter().filter(|game| game.score > 0) {
         for enemy in ["lovetris", "burgiel", "brzustowski"] {
             let error = run(&["replay", "verify", "--enemy", enemy, game.replay()]).error(1);
@@ -177,7 +177,7 @@ fn error_for_wrong_enemy_names_right_enemy() {
 }
 
 #[test]
-fn unexpected_score_is_an_error() {
+fn verify_fails_if_score_is_not_expected_score() {
     run(&["replay", "verify", "--expect-score", "0", &nine_drops()]).silent_results();
     let error = run(&["replay", "verify", "--expect-score", "7", &nine_drops()]).error(1);
     assert_eq!(error, "the score is 0, not the expected 7");
@@ -213,7 +213,7 @@ fn error_for_invalid_file_names_path_and_reason() {
 }
 
 #[test]
-fn directory_missing_file_and_huge_input_are_refused() {
+fn directory_missing_file_and_large_input_are_refused() {
     let folder = env!("CARGO_TARGET_TMPDIR");
     let error = run(&["replay", "verify", "--file", folder]).error(1);
     assert_eq!(
@@ -243,14 +243,14 @@ fn directory_missing_file_and_huge_input_are_refused() {
 }
 
 #[test]
-fn error_for_file_name_instead_of_replay_suggests_file_option() {
+fn error_for_file_name_as_replay_suggests_file_option() {
     let path = file("hint.txt", b"DD");
     let error = run(&["replay", "verify", &path]).error(1);
     assert!(error.starts_with("REPLAY (it is the name of a file: pass it with --file): "));
 }
 
 #[test]
-fn conversions_equal_published_texts() {
+fn conversions_equal_published_replays() {
     for game in games() {
         for replay in game.replays.values() {
             for (encoding, expected) in &game.replays {
@@ -258,7 +258,7 @@ fn conversions_equal_published_texts() {
                 let text = run(&["replay", "convert", "--to", &encoding, replay]).silent_results();
                 let keys =
                     |text: &str| run(&["replay", "convert", "--to", "raw", text]).silent_results();
-                // A conversion can add keys after the end of the game.
+                // Conversions may append keys after the end of the game, so only the keys of the game are compared.
                 let (found, expected) = (keys(text.trim_end()), keys(expected));
                 assert_eq!(
                     found[..game.keys],
@@ -285,7 +285,7 @@ fn convert_writes_film_and_picture() {
     let svg = ["replay", "convert", "--to", "SVG", "--file", &example];
     let drawn = run(&svg).silent_results();
     assert!(drawn.starts_with("<svg ") && drawn.contains(">148 lines<"));
-    // The same keys lead to a different game against another enemy.
+    // Against another enemy, the same keys give a different game.
     let other = run(&[&svg[..], &["--enemy", "lovetris"]].concat());
     assert!(
         other.err.contains("it seems to be a game against hatetris"),
@@ -332,7 +332,7 @@ fn show_prints_well_with_given_number() {
     let expected =
         format!("well 2 of 10: piece S, score 0, 18 keys\n{empty}.....##...\n....##....\n");
     assert_eq!(text, expected);
-    // The picture of the last well includes the rows above the bar, because they contain the last piece.
+    // The last well is printed with the rows above the bar, because they contain the last piece.
     let text = run(&["replay", "show", "--well", "10", &nine_drops()]).silent_results();
     assert_eq!(text.lines().count(), 21);
 

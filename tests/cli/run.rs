@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn finished_run_has_valid_replay_and_prints_same_result_again() {
+fn finished_run_has_valid_replay_and_repeated_command_prints_result() {
     let state = State::new("whole");
     let search = state.search(&["--width", "500"]);
     let summary = &search.summary;
@@ -30,7 +30,7 @@ fn finished_run_has_valid_replay_and_prints_same_result_again() {
     let kept = summary["replay_file"].as_str().unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap().trim(), replay);
 
-    // A repeated command prints the same result without searching.
+    // A repeated command prints the result without another search.
     let again = state.run(&["run", "--width", "500"]);
     assert!(again.out.contains(replay) && !again.err.contains("depth"));
     let again = state.search(&["--width", "500"]);
@@ -70,7 +70,7 @@ fn run_prints_progress_result_and_log_lines() {
 }
 
 #[test]
-fn game_files_have_all_formats_and_are_written_once() {
+fn run_writes_files_of_each_game_once_in_all_formats() {
     let state = State::new("files");
     let early = state.search(&["--width", "200", "--max-depth", "9"]);
     let search = state.search(&["--width", "200"]);
@@ -104,7 +104,7 @@ fn game_files_have_all_formats_and_are_written_once() {
     let text = |file: &Path| fs::read_to_string(file).unwrap();
     assert!(text(&files[3]).contains(&format!(">{score} lines<")));
     assert!(text(&files[4]).contains("Distribution of scores"));
-    // The folder contains the five files of each game, without duplicates.
+    // The folder contains five files for each of the two games.
     assert!(early.files()[0].is_file());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
 }
@@ -130,13 +130,13 @@ fn events_describe_run() {
     let end = events.last().unwrap();
     assert_eq!(end["event"], "finished");
     assert_eq!(end["end"], "over");
-    for (field, of_summary) in [
+    for (field, summary_field) in [
         ("score", "best_lines"),
         ("pieces", "pieces"),
         ("replay", "replay"),
         ("files", "files"),
     ] {
-        assert_eq!(end[field], search.summary[of_summary], "{field}");
+        assert_eq!(end[field], search.summary[summary_field], "{field}");
     }
     let refused = state.run(&["run", "--width", "201", "--webhook", "ftp://x/y"]);
     let error = refused.error(1);
@@ -265,7 +265,7 @@ fn weights_from_file_equal_weights_from_options() {
 }
 
 #[test]
-fn run_can_start_from_replay_position_or_use_another_well_size() {
+fn run_can_start_from_replay_position_or_use_other_well_size() {
     let state = State::new("start");
     let example = example();
     let start = ["--start-replay", &example, "--from-piece", "380"];

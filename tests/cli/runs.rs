@@ -17,7 +17,7 @@ fn keyframes_reads_games_back() {
     assert!(game["lookups"].as_u64().unwrap() < 2 * wells.len() as u64);
     let depth_20 = ["keyframes", name, "--depth", "20"];
     let keyframes = |args: &[&str]| state.run(&[&depth_20, args].concat());
-    // A game that is read back from a given well ends with that well.
+    // The game that is read back from a given well contains this well.
     let middle = wells[20].as_str().unwrap();
     let part = keyframes(&["--well", middle, "--json"]).json();
     assert_eq!(part["wells"].as_array().unwrap()[20], middle);
@@ -69,7 +69,7 @@ fn runs_lists_shows_and_removes_runs() {
     state.run(&["runs", "rm", name, "--yes"]).results();
     let list = state.run(&["runs"]).silent_results();
     assert!(!list.contains(name), "{list}");
-    // The files of the best game are moved, not deleted.
+    // The files of the best game are moved to the folder `replays`.
     let saved = state.path().join("replays").join(name);
     for file in search.files() {
         assert!(!file.exists());
@@ -78,7 +78,7 @@ fn runs_lists_shows_and_removes_runs() {
 }
 
 #[test]
-fn second_process_reads_but_cannot_resume_run_in_progress() {
+fn second_process_can_read_but_not_resume_run_in_progress() {
     let state = State::new("in-use");
     let running = state.start(&["--width", "100k", "--name", "long"]);
     state.wait_for_depths("long", 12);
@@ -94,7 +94,7 @@ fn second_process_reads_but_cannot_resume_run_in_progress() {
 }
 
 #[test]
-fn later_format_and_damaged_manifest_are_refused() {
+fn manifest_with_later_format_or_damage_is_refused() {
     let state = State::new("manifest");
     let search = state.search(&["--width", "60"]);
     let path = Path::new(search.summary["folder"].as_str().unwrap()).join("manifest.json");

@@ -3,7 +3,7 @@
 use crate::support::{run, terminal};
 
 #[test]
-fn small_well_is_solved() {
+fn solve_finds_best_and_longest_game_of_small_well() {
     let solved = run(&["solve", "--width", "8", "--height", "5", "--json"]).json();
     assert_eq!(solved["best_lines"], 3);
     assert_eq!(solved["longest"], 13);
@@ -28,7 +28,7 @@ fn small_well_is_solved() {
 }
 
 #[test]
-fn best_game_has_a_replay_even_if_it_clears_no_rows() {
+fn best_game_without_cleared_rows_has_replay() {
     let solved = run(&["solve", "--width", "4", "--height", "3", "--json"]).json();
     assert_eq!(solved["best_lines"], 0);
     let replay = solved["best_replay"].as_str().unwrap();
@@ -36,7 +36,7 @@ fn best_game_has_a_replay_even_if_it_clears_no_rows() {
 }
 
 #[test]
-fn progress_on_terminal_does_not_hide_result() {
+fn terminal_shows_result_despite_progress_output() {
     let Some(terminal) = terminal(&["solve", "--width", "10", "--height", "4"]) else {
         return;
     };

@@ -13,7 +13,7 @@ pub(crate) struct State(PathBuf);
 
 /// Output of `run --json`.
 pub(crate) struct Search {
-    /// One object for each depth that was searched.
+    /// Object of each searched depth.
     pub(crate) depths: Vec<Value>,
     pub(crate) summary: Value,
 }
@@ -28,7 +28,6 @@ impl Search {
         Search { depths, summary }
     }
 
-    /// Returns the name of the run.
     pub(crate) fn name(&self) -> &str {
         self.summary["run"].as_str().unwrap()
     }
@@ -50,7 +49,7 @@ impl Search {
 }
 
 impl State {
-    /// Returns a folder that does not exist yet. Names must differ between tests.
+    /// Returns a state folder that does not exist yet. Each test must use a different name.
     pub(crate) fn new(name: &str) -> State {
         State(new_path(&format!("state-{name}")))
     }
@@ -89,13 +88,13 @@ impl State {
         depths.map(digest).collect()
     }
 
-    /// Returns the number of committed depths.
+    /// Returns the number of depths that a run has committed.
     pub(crate) fn committed(&self, name: &str) -> usize {
         let path = self.0.join("runs").join(name).join("depths.jsonl");
         fs::read_to_string(path).map_or(0, |text| text.matches("{\"depth\":").count())
     }
 
-    /// Waits until at least the given number of depths are committed.
+    /// Waits until a run has committed at least the given number of depths.
     #[track_caller]
     pub(crate) fn wait_for_depths(&self, name: &str, depths: usize) {
         wait_until(
@@ -114,8 +113,8 @@ impl Running {
         signal(&self.0, name);
     }
 
-    /// Waits until the process exits. Returns the standard error and the exit code, which is `None` if a signal killed
-    /// the process.
+    /// Waits until the process exits. Returns the exit code, or `None` if a signal killed the process, and the standard
+    /// error.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let status = self.0.wait().unwrap();
         let mut err = String::new();

@@ -40,8 +40,8 @@ impl Run {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// Asserts the exit code and empty standard output, and returns the error message. The message must have one line,
-    /// unless the exit code is 2, because the program then prints its usage too.
+    /// Asserts the exit code and empty standard output, and returns the error message. Also asserts that the message is a
+    /// single line, unless the exit code is 2: then the program also prints its usage.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
@@ -81,7 +81,7 @@ pub(crate) fn run_command(mut command: Command, input: &[u8]) -> Run {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // Ignores write errors, which occur if the program exits before it has read all input.
+    // Ignores write errors, which occur if the program exits before it reads all input.
     let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -100,22 +100,22 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Writes a file for a test and returns its path. Names must differ between tests.
+/// Writes a file for a test and returns its path. Each test must use a different name.
 pub(crate) fn file(name: &str, content: &[u8]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, content).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns the path of a file or folder for a test, after removing an existing folder there. Names must differ between
-/// tests.
+/// Returns the path of a file or folder for a test, and removes an existing folder at this path. Each test must use a
+/// different name.
 pub(crate) fn new_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     path
 }
 
-/// Returns the text of a test vector file.
+/// Returns the text of a file with test vectors.
 pub(crate) fn vector(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../game/tests/vectors");
     fs::read_to_string(folder.join(name)).unwrap()
@@ -135,7 +135,7 @@ pub(crate) struct PublicGame {
 }
 
 impl PublicGame {
-    /// Returns the value of `--enemy` that selects the game's enemy.
+    /// Returns the value of `--enemy` for the game's enemy.
     pub(crate) fn enemy(&self) -> &'static str {
         if self.enemy == "HATETRIS Mild" {
             "mild"
@@ -160,7 +160,7 @@ pub(crate) fn game(name: &str) -> PublicGame {
     games().into_iter().find(|game| game.name == name).unwrap()
 }
 
-/// Returns the path of the replay in `examples`.
+/// Returns the path of a replay in the folder `examples`.
 pub(crate) fn example() -> String {
     concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -169,14 +169,13 @@ pub(crate) fn example() -> String {
     .to_owned()
 }
 
-/// A process of the program in a terminal with 40 rows and 100 columns.
+/// The program running in a terminal with 40 rows and 100 columns.
 pub(crate) struct Terminal {
     script: Child,
     keys: ChildStdin,
 }
 
-/// Runs the program in a terminal. If util-linux's `script` is not installed, prints that the test is skipped and
-/// returns `None`.
+/// Starts the program in a terminal. If the command `script` is not installed, prints a note and returns `None`.
 pub(crate) fn terminal(args: &[&str]) -> Option<Terminal> {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
     let line = format!(

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A training of a second.
+/// Recipe of a training whose generations take about a second.
 const RECIPE: &str = "\
 samples = 2000
 buffer = 2
@@ -33,7 +33,7 @@ fn train(folder: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn killed_training_resumes_and_a_network_makes_itself_again() {
+fn killed_training_resumes_and_network_can_be_reproduced() {
     let temp = tempfile::tempdir().unwrap();
     let recipe = temp.path().join("recipe.toml");
     fs::write(&recipe, RECIPE).unwrap();
@@ -58,7 +58,7 @@ fn killed_training_resumes_and_a_network_makes_itself_again() {
         training.kill().unwrap();
         training.wait().unwrap();
     }
-    // The kills leave an unknown number of generations, fewer than twelve.
+    // The kills leave an unknown number of finished generations, fewer than twelve.
     let more = ["--generations", "12", "--threads", "2"];
     train(&killed, &more);
     train(&whole, &more);
@@ -83,7 +83,7 @@ fn killed_training_resumes_and_a_network_makes_itself_again() {
     ];
     assert!(run(&args).error(2).contains("another recipe"));
 
-    // The network searches, and the run names it.
+    // A run with the network records the digest of the network.
     let state = State::new("network");
     let path = path.to_str().unwrap();
     let found = state.search(&["--width", "50", "--evaluator", path]);
@@ -98,7 +98,7 @@ fn killed_training_resumes_and_a_network_makes_itself_again() {
         .join(found.name())
         .join("manifest.json");
     assert!(fs::read_to_string(manifest).unwrap().contains(&digest));
-    // Only a search needs the file.
+    // The run can be shown without the network's file, but not resumed.
     let shown = state.run(&["runs", "show", found.name()]).silent_results();
     assert!(shown.contains("network"), "{shown}");
     let args = ["--width", "51", "--evaluator", path, "--max-depth", "3"];
@@ -113,7 +113,7 @@ fn killed_training_resumes_and_a_network_makes_itself_again() {
 }
 
 #[test]
-fn shipped_network_searches_with_quiescence() {
+fn run_with_built_in_network_and_quiescence_finishes() {
     let state = State::new("shipped-network");
     let flags = "--width 50 --evaluator network --quiescence first";
     let flags: Vec<&str> = flags.split(' ').collect();

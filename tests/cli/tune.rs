@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Arguments of a tuning that takes a second.
+/// Options for a small number of evaluations.
 const SMALL: [&str; 4] = ["--evaluations", "40", "--population", "8"];
 
 fn text(path: &Path) -> String {
@@ -20,7 +20,7 @@ fn strs(args: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn killed_tuning_resumes_and_its_weights_are_used_by_a_run() {
+fn killed_tuning_resumes_and_run_uses_tuned_weights() {
     let temp = tempfile::tempdir().unwrap();
     let tune = |folder: &Path, threads: &str| {
         let args = [
@@ -80,7 +80,7 @@ fn killed_tuning_resumes_and_its_weights_are_used_by_a_run() {
 }
 
 #[test]
-fn impossible_tunings_are_refused() {
+fn invalid_options_are_refused() {
     let temp = tempfile::tempdir().unwrap();
     let folder = text(temp.path());
     for (args, code, reason) in [
@@ -100,7 +100,7 @@ fn impossible_tunings_are_refused() {
 }
 
 #[test]
-fn trained_agents_and_searches_play_with_their_weights() {
+fn play_with_trained_weights_gives_value_of_training() {
     let temp = tempfile::tempdir().unwrap();
     for (group, rules) in [
         (

@@ -17,7 +17,7 @@ fn wells_of(expansions: &str) -> String {
 }
 
 #[test]
-fn json_equals_test_vectors() {
+fn json_output_equals_test_vectors() {
     for name in ["expand_play.jsonl", "expand_records.jsonl"] {
         let expected = vector(name);
         let results = run_with_input(&["well", "--json"], wells_of(&expected).as_bytes());
@@ -54,10 +54,10 @@ fn text_shows_well_children_and_parents() {
 }
 
 #[test]
-fn well_of_another_size_is_read_with_and_without_rows_above_bar() {
+fn well_of_other_size_is_read_with_and_without_rows_above_bar() {
     let text = run(&["well", "--width", "4", "--height", "2", "07"]).silent_results();
     assert!(text.starts_with("07\n....\n###.\n"), "{text}");
-    // The digits may also include the rows above the bar if these are empty.
+    // The digits may also include the rows above the bar if those rows are empty.
     let whole = run(&["well", "--width", "4", "--height", "2", "000007"]).silent_results();
     assert_eq!(whole, text);
 }
@@ -111,7 +111,7 @@ const BAD_LINES: [(&[u8], &str); 4] = [
     ),
 ];
 
-/// Returns five lines of input: `bad` as lines 2 and 4, and valid wells as the other lines.
+/// Returns five lines of input: lines 2 and 4 are `bad`, and the other lines are valid wells.
 fn with_bad_lines(bad: &[u8]) -> Vec<u8> {
     let good = format!("{EMPTY}\n");
     let good = good.as_bytes();

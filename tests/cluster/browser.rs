@@ -1,5 +1,5 @@
-//! Tests of a real cluster's dashboard in a browser. The script `dashboard/tests/browser/cluster.mjs` acts as the user,
-//! and sends commands to this test to start and stop processes.
+//! Test of a real cluster's dashboard in a browser. The script `dashboard/tests/browser/cluster.mjs` acts as the user. It
+//! sends commands to this test, for example to start or to kill processes.
 
 #[path = "../../dashboard/tests/support/mod.rs"]
 mod support;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::path::Path;
 use support::Browser;
 
-/// Width at which a run takes about half a minute on two workers with one thread each.
+/// Width of a run that takes about half a minute on two workers with one thread each.
 const WIDTH: &str = "10000";
 
 fn start_worker(cluster: &mut Cluster, name: &str) {
@@ -29,7 +29,7 @@ fn start_worker(cluster: &mut Cluster, name: &str) {
     cluster.start_worker(name, &flags);
 }
 
-/// Returns whether a replay is valid and has the given score and number of pieces.
+/// Returns `true` if a replay is valid and has the given score and number of pieces.
 fn is_valid(replay: &str, score: &str, pieces: &str) -> bool {
     let mut verify = hatebeam();
     verify.args(["replay", "verify", "--json", "--expect-score", score]);

@@ -1,5 +1,5 @@
-//! Tests that inject random faults into workers, coordinators, the network and the object store. These faults must not
-//! change the digests.
+//! Tests that inject random faults into workers, coordinators, the network and the object store. The faults must not
+//! change the digests of the run.
 
 use crate::faults::{FAULTS, FaultyStore};
 use crate::harness::Cluster;
@@ -22,22 +22,22 @@ impl Random {
 
 #[derive(Clone, Copy, Debug)]
 enum Environment {
-    /// All processes on the loopback interface, with a folder as the object store.
+    /// All processes are on the loopback interface, and the object store is a folder.
     Loopback,
-    /// Each process on a separate host, with a network that can fail.
+    /// Each process is on a separate host, and the network can fail.
     Hosts,
-    /// All processes on the loopback interface, with an S3 server that can fail.
+    /// All processes are on the loopback interface, and the object store is an S3 server that can fail.
     S3,
 }
 
-/// Names of workers. In `Environment::Hosts`, each name has a host.
+/// Names of the workers. In `Environment::Hosts`, each worker has a host.
 const NAMES: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];
 
 /// A cluster into which random faults are injected.
 struct Chaos {
     random: Random,
     cluster: Cluster,
-    /// The object store, if faults can be injected into it.
+    /// The object store, or `None` if it cannot fail.
     store: Option<FaultyStore>,
 }
 
@@ -45,7 +45,7 @@ impl Chaos {
     /// Starts a cluster with three workers. Returns `None` if this machine does not support the environment.
     fn start(seed: u64, environment: Environment) -> Option<Chaos> {
         let mut cluster = Cluster::new();
-        // Shorter than the longest suspensions, so that the coordinator notices them.
+        // This timeout is shorter than the longest suspensions, so that the coordinator reports suspended workers as lost.
         cluster.lost_after = 1.5;
         let mut store = None;
         match environment {
@@ -144,7 +144,7 @@ impl Chaos {
         "with a failing object store"
     }
 
-    /// Starts workers until there are at least two.
+    /// Starts workers until there are at least two, and at random more, up to five.
     fn start_missing_workers(&mut self) {
         loop {
             let workers = &self.cluster.workers;
@@ -166,12 +166,12 @@ struct Scenario<'a> {
     width: &'a str,
     /// Maximum number of faults.
     faults: u32,
-    /// Upper limit of the random delay before each fault, in addition to 50 ms.
+    /// Upper limit of the random part of the delay before each fault. The fixed part is 50 ms.
     pause_ms: u64,
 }
 
-/// Runs a scenario and compares its result with the result of one process. Does nothing if this machine does not
-/// support the environment.
+/// Runs a scenario and asserts that the result is equal to the result of one process. Does nothing if this machine does
+/// not support the environment.
 fn check(scenario: &Scenario) {
     println!("seed {}, {:?}", scenario.seed, scenario.environment);
     let Some(mut chaos) = Chaos::start(scenario.seed, scenario.environment) else {
@@ -220,8 +220,8 @@ fn random_network_faults_give_same_digests() {
     });
 }
 
-/// Runs scenarios with consecutive seeds. The environment variables HATEBEAM_CHAOS_SEED and HATEBEAM_CHAOS_SECONDS set
-/// the first seed (default 1) and the duration in seconds (default 3600).
+/// Runs scenarios with successive seeds. The environment variable HATEBEAM_CHAOS_SEED sets the first seed (default 1), and
+/// HATEBEAM_CHAOS_SECONDS sets the duration in seconds (default 3600).
 #[test]
 #[ignore = "takes an hour by default"]
 fn many_random_faults_give_same_digests() {

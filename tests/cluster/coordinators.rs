@@ -14,7 +14,7 @@ fn cancelled_run_resumes_with_next_coordinator() {
     let ended = cluster.client(&["wait", "--json"]);
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(cluster.status().unwrap()["state"], "cancelled");
-    // After a graceful exit on either signal, the next coordinator starts immediately.
+    // SIGINT and SIGTERM stop the coordinator gracefully, and another coordinator can start after each.
     for signal in ["-INT", "-TERM"] {
         cluster.coordinator().signal(signal);
         assert_eq!(cluster.coordinator().wait(), Some(0));
@@ -25,10 +25,10 @@ fn cancelled_run_resumes_with_next_coordinator() {
     cluster.watch().assert_same(&expected);
 }
 
-/// Checks that a second coordinator exits if the first one still renews its lease. If the first coordinator hangs, the
-/// second one takes over, and the first one cannot commit anything after it resumes.
+/// Checks that a second coordinator exits if the first coordinator renews its lease. If the first coordinator hangs, the
+/// second takes over the lease, and the first exits when it resumes.
 #[test]
-fn second_coordinator_takes_over_only_if_first_one_hangs() {
+fn second_coordinator_takes_over_only_if_first_hangs() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::start(&["w0"]);
     cluster.submit(&WIDTH);
@@ -51,13 +51,13 @@ fn second_coordinator_takes_over_only_if_first_one_hangs() {
 }
 
 #[test]
-fn cancellation_is_kept_when_coordinator_is_killed() {
+fn cancellation_persists_when_coordinator_is_killed() {
     let wide = ["--width", "300k"];
     let mut cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&wide);
     cluster.wait_for_depth(5);
     let cancelled = cluster.client(&["cancel", &run]);
-    // The depth in progress is not committed yet.
+    // The coordinator is killed before it commits the depth in progress.
     cluster.coordinator().kill();
     assert!(cancelled.status.success(), "{cancelled:?}");
     cluster.start_coordinator();
@@ -67,7 +67,7 @@ fn cancellation_is_kept_when_coordinator_is_killed() {
     assert_eq!(status["state"], "cancelled", "{status}");
     let depth = status["depth"].as_u64().unwrap();
     assert!(depth < 20, "{status}");
-    // A new submission resumes the run.
+    // Another submission resumes the run.
     cluster.submit(&wide);
     cluster.wait_for_depth(depth + 1);
 }

@@ -1,4 +1,4 @@
-//! Tests of the costs and limits of runs: prices of machines, budgets, and the coordinator's exit when it is idle.
+//! Tests of the costs and limits of runs: prices of machines, budgets, time limits, and idle timeouts.
 
 use crate::harness::{Cluster, RunOutput};
 use crate::metadata::MetadataService;
@@ -19,7 +19,7 @@ fn assert_machines(workers: &[Value]) {
 }
 
 #[test]
-fn worker_reads_machine_metadata_and_leaves_before_interruption() {
+fn worker_reads_machine_metadata_and_exits_before_interruption() {
     let expected = one_process(&WIDTH);
     let service = MetadataService::start();
     let mut cluster = Cluster::new();
@@ -44,17 +44,20 @@ fn worker_reads_machine_metadata_and_leaves_before_interruption() {
     let cost = &run.end["cost"];
     let total = cost["dollars"].as_f64().unwrap();
     let depths = run.depths.values();
-    let of_depths: f64 = depths.map(|depth| depth["dollars"].as_f64().unwrap()).sum();
-    assert!(of_depths > 0.0 && of_depths <= total + 1e-9, "{cost}");
+    let depth_dollars: f64 = depths.map(|depth| depth["dollars"].as_f64().unwrap()).sum();
+    assert!(
+        depth_dollars > 0.0 && depth_dollars <= total + 1e-9,
+        "{cost}"
+    );
     let machines = cost["machines"].as_array().unwrap();
     assert_eq!(machines.len(), 2, "{cost}");
-    // The cost of a machine is its price, multiplied by the time during which it took part in the run.
+    // The cost of a machine is its price multiplied by the time that it spent on the run.
     for machine in machines {
         let per_hour = machine["machine"]["dollars_per_hour"].as_f64().unwrap();
         let expected = per_hour / 3600.0 * machine["seconds"].as_f64().unwrap();
         let dollars = machine["dollars"].as_f64().unwrap();
         assert!((dollars - expected).abs() < 2e-6, "{machine}");
-        assert_eq!(machine["active"], false, "the run has ended");
+        assert_eq!(machine["active"], false, "{machine}");
     }
     assert_eq!(cost["unpriced"], 0);
 }
@@ -64,12 +67,12 @@ fn budget_stops_run_and_submission_without_budget_resumes_it() {
     let expected = one_process(&WIDTH);
     let budget = [&WIDTH[..], &["--max-cost", "3"]].concat();
     let mut cluster = Cluster::new();
-    // The coordinator and the worker together cost a dollar per second.
+    // Together, the coordinator and the worker cost one dollar per second.
     cluster.set_coordinator_flags(&["--price-per-hour", "1800"]);
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "2", "--price-per-hour", "1800"]);
     cluster.submit(&budget);
-    // A submission with other limits is refused while the run is open. A submission without limits returns the status.
+    // While the run is open, a submission with other limits is refused. A submission without limits returns the status.
     let other = cluster.client(&[&["submit"], &WIDTH[..], &["--max-cost", "4"]].concat());
     assert_eq!(other.status.code(), Some(1));
     let error = String::from_utf8(other.stderr).unwrap();
@@ -85,7 +88,7 @@ fn budget_stops_run_and_submission_without_budget_resumes_it() {
     for (depth, line) in run.depths.range(1..) {
         assert_eq!(line["digest"], expected.depths[depth]["digest"], "{depth}");
     }
-    // The search stops shortly before the budget is spent. Reading the game back costs a little more.
+    // The search stops shortly before the budget is spent, and reading the game back adds a small cost.
     let dollars = run.end["cost"]["dollars"].as_f64().unwrap();
     assert!((2.0..4.5).contains(&dollars), "{}", run.end);
     let replay = run.end["replay"].as_str().unwrap();
@@ -97,8 +100,8 @@ fn budget_stops_run_and_submission_without_budget_resumes_it() {
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("stopped by --max-cost"), "{text}");
 
-    // A submission with the same budget changes nothing. A submission without a budget resumes the run, and its cost so
-    // far still counts.
+    // A submission with the same budget changes nothing. A submission without a budget resumes the run, whose final cost
+    // includes the earlier cost.
     assert_eq!(cluster.submit(&budget)["state"], "finished");
     assert_eq!(cluster.submit(&WIDTH)["state"], "queued");
     let run = cluster.watch();
@@ -135,7 +138,7 @@ fn wait_for_end_of(cluster: &Cluster, run: &str) -> Value {
 }
 
 #[test]
-fn limits_of_queued_and_running_runs_can_be_changed() {
+fn limits_of_queued_and_running_runs_are_changeable() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
@@ -154,7 +157,7 @@ fn limits_of_queued_and_running_runs_can_be_changed() {
     cluster.start_worker("w0", &["--threads", "2", "--price-per-hour", "3600"]);
     wait_for_depth_of(&cluster, &first, 1);
     limit(&cluster, &[&first, "--max-cost", "1000"]).unwrap();
-    // An accepted change is in the object store, so it is kept when the coordinator is killed.
+    // The object store contains the accepted change, so the change persists when the coordinator is killed.
     cluster.restart_coordinator();
     let run = RunOutput::parse(&cluster.client(&["watch", &first, "--json", "--quiet"]));
     run.assert_same(&expected);
@@ -176,20 +179,20 @@ fn limits_of_queued_and_running_runs_can_be_changed() {
 }
 
 #[test]
-fn costs_continue_after_restart_of_coordinator_and_max_hours_stops_run() {
+fn restarted_coordinator_continues_cost_and_max_hours_stops_run() {
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "1", "--price-per-hour", "3600"]);
     let begin = Instant::now();
-    // This limit is 12 seconds.
+    // 0.00333 hours are 12 seconds.
     cluster.submit(&["--width", "20000", "--max-hours", "0.00333"]);
     cluster.wait_for_depth(3);
     cluster.restart_coordinator();
     let run = cluster.watch();
     let elapsed = begin.elapsed().as_secs_f64();
     assert_eq!(run.end["stopped_by"], "max-hours", "{}", run.end);
-    // The worker costs a dollar per second, even while no coordinator runs. Only the time between the last update and
-    // the kill is not charged.
+    // The worker costs one dollar per second, even while no coordinator runs. Only the time from the last update of the
+    // cost to the kill is not charged.
     let cost = &run.end["cost"];
     let dollars = cost["dollars"].as_f64().unwrap();
     assert!(
@@ -201,9 +204,9 @@ fn costs_continue_after_restart_of_coordinator_and_max_hours_stops_run() {
 }
 
 #[test]
-fn idle_coordinator_exits() {
+fn idle_coordinator_exits_after_idle_timeout() {
     let mut cluster = Cluster::new();
-    // This idle timeout is 1.2 seconds.
+    // 0.02 minutes are 1.2 seconds.
     cluster.set_coordinator_flags(&["--idle-stop", "0.02"]);
     cluster.start_all(&["w0"]);
     let run = cluster.submit_name(&["--width", "500", "--max-depth", "20"]);

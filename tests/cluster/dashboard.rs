@@ -124,7 +124,7 @@ fn run_submitted_through_api_finishes_and_has_a_game() {
 }
 
 #[test]
-fn drained_worker_stays_connected_until_it_is_taken_in_again() {
+fn drained_worker_stays_connected_until_drain_is_undone() {
     let mut cluster = Cluster::new();
     let api = Api::start(&mut cluster);
     cluster.start_worker("w1", &["--threads", "1"]);
@@ -175,7 +175,7 @@ fn coordinator_refuses_invalid_dashboard_address() {
 
 #[test]
 fn coordinator_runs_without_dashboard_if_default_address_is_taken() {
-    // Ignores the error, because then another process already listens there.
+    // If this fails, another process already listens at the address, which is sufficient.
     let _taken = TcpListener::bind("127.0.0.1:7880");
     let mut cluster = Cluster::new();
     cluster.default_dashboard = true;

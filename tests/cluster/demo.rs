@@ -1,4 +1,4 @@
-//! Tests of `hatebeam demo`. They check its result, and that it leaves no processes or files behind however it ends.
+//! Tests of `hatebeam demo`. They check the result of the demo, and that it leaves no processes behind, however it ends.
 
 use crate::program::{hatebeam, signal, wait_until};
 use std::fs;
@@ -13,8 +13,8 @@ fn demo(dir: &TempDir, args: &[&str]) -> Command {
     command
 }
 
-/// Returns the number of processes that the demo has started: those whose command line contains the path of the demo's
-/// folder. The demo's own command line does not contain this path.
+/// Returns the number of processes whose command line contains the path `dir`, such as the servers of a demo whose folder
+/// is in `dir`.
 fn servers_in(dir: &Path) -> usize {
     let name = dir.to_str().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -31,7 +31,7 @@ fn start(dir: &TempDir) -> Child {
     let child = command.spawn().unwrap();
     wait_until(
         || servers_in(dir.path()) >= 3,
-        || "not all three servers have started".to_owned(),
+        || "fewer than three servers have started".to_owned(),
     );
     child
 }

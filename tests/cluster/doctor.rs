@@ -12,7 +12,7 @@ fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     checks.filter(|check| check["check"] == name).collect()
 }
 
-/// Returns the finding of the first check with the given name.
+/// Returns the findings of the first check with the given name.
 #[track_caller]
 fn found<'a>(report: &'a Value, name: &str) -> &'a str {
     checks(report, name)[0]["found"].as_str().unwrap()

@@ -1,4 +1,4 @@
-//! Tests with an object store that fails for a while. The run must wait until the store works again, and then continue.
+//! Tests with an object store that fails temporarily. The run must wait until the store works again, and then continue.
 
 use crate::harness::{Cluster, Store};
 use crate::proxy::{Fault, Proxy};
@@ -21,7 +21,7 @@ pub(crate) const FAULTS: [Fault; 6] = [
 pub(crate) struct FaultyStore {
     proxy: Proxy,
     server: Server,
-    /// Runtime on which the proxy runs. It must be dropped after the proxy.
+    /// Runtime of the proxy. It must be dropped after the proxy, so this field is last.
     _runtime: Runtime,
 }
 
@@ -42,18 +42,18 @@ impl FaultyStore {
         Store::s3(&self.server, &self.proxy.endpoint())
     }
 
-    /// Injects the fault on all connections.
+    /// Starts to inject the fault on all connections.
     pub(crate) fn fail(&self, fault: Fault) {
         self.proxy.set(fault, usize::MAX);
     }
 
-    /// Stops the fault and returns the number of times that it was injected.
+    /// Stops injecting faults and returns the number of injected faults.
     pub(crate) fn restore(&self) -> usize {
         self.proxy.clear()
     }
 }
 
-/// Starts a cluster of two workers with a store that can fail, and submits a run. Returns `None` if moto is not
+/// Starts a cluster with two workers and a store that can fail, and submits a run. Returns `None` if moto is not
 /// installed.
 fn start(args: &[&str]) -> Option<(FaultyStore, Cluster)> {
     let store = FaultyStore::start()?;
@@ -79,7 +79,7 @@ fn transient_faults_of_store_only_delay_run() {
     cluster.watch().assert_same(&one_process(&args));
 }
 
-/// Makes the store unavailable for longer than any request is retried.
+/// Makes the store unavailable for longer than a request is retried.
 #[test]
 fn long_outage_of_store_only_delays_run() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();

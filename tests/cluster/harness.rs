@@ -1,4 +1,4 @@
-//! A cluster of real processes, either all on the loopback interface or each on a separate host.
+//! A cluster of real processes. They are either all on the loopback interface or each on a separate simulated host.
 
 use crate::hosts::{COORDINATOR, Hosts};
 use crate::program::{self, hatebeam, wait_until};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A process. It is killed when the value is dropped.
+/// A process that is killed on drop.
 pub(crate) struct Process {
     child: Child,
     log: PathBuf,
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Returns a store under a prefix of the server's bucket. Requests go to `endpoint`: the server or a proxy.
+    /// Returns a store in the server's bucket, with a key prefix. `endpoint` is the URL of the server or of a proxy.
     pub(crate) fn s3(server: &Server, endpoint: &str) -> Store {
         let region = server.options().region.unwrap();
         let flags = [
@@ -122,7 +122,7 @@ impl Store {
 /// A cluster: a coordinator, its workers and an object store.
 pub(crate) struct Cluster {
     pub(crate) dir: TempDir,
-    /// Hosts for the coordinator and each worker. If `None`, all processes are on the loopback interface.
+    /// Hosts for the coordinator and the workers, or `None` if all processes are on the loopback interface.
     pub(crate) hosts: Option<Hosts>,
     pub(crate) store: Store,
     /// Additional environment variables of the processes.
@@ -130,7 +130,7 @@ pub(crate) struct Cluster {
     pub(crate) port: u16,
     pub(crate) lost_after: f64,
     coordinator_flags: Vec<String>,
-    /// Whether the coordinator serves a dashboard at the default address. Only one cluster at a time can do so.
+    /// Whether the coordinator serves a dashboard at the default address, which only one cluster at a time can use.
     pub(crate) default_dashboard: bool,
     pub(crate) workers: BTreeMap<String, Process>,
     pub(crate) coordinator: Option<Process>,
@@ -157,14 +157,14 @@ impl Cluster {
         }
     }
 
-    /// Starts a cluster with a coordinator, and workers with the given names and one thread each.
+    /// Starts a cluster with a coordinator and one worker for each name. Each worker has one thread.
     pub(crate) fn start(workers: &[&str]) -> Cluster {
         let mut cluster = Cluster::new();
         cluster.start_all(workers);
         cluster
     }
 
-    /// Starts the coordinator, and workers with the given names and one thread each.
+    /// Starts the coordinator and one worker for each name. Each worker has one thread.
     pub(crate) fn start_all(&mut self, workers: &[&str]) {
         self.start_coordinator();
         for name in workers {
@@ -231,7 +231,6 @@ impl Cluster {
         (self.spawn(command), port)
     }
 
-    /// Returns the running coordinator.
     pub(crate) fn coordinator(&mut self) -> &mut Process {
         self.coordinator.as_mut().unwrap()
     }
@@ -261,7 +260,6 @@ impl Cluster {
         self.workers.remove(name).unwrap().kill();
     }
 
-    /// Returns the coordinator's URI.
     pub(crate) fn uri(&self) -> String {
         let hosts = self.hosts.as_ref();
         let host = hosts.map_or("127.0.0.1".to_owned(), |hosts| hosts.address(COORDINATOR));
@@ -289,7 +287,7 @@ impl Cluster {
         self.submit(args)["run"].as_str().unwrap().to_owned()
     }
 
-    /// Returns the status of the only run, or `None` if there is no run or no coordinator.
+    /// Returns the status of the only run, or `None` if there is no run or the coordinator does not answer.
     pub(crate) fn status(&self) -> Option<Value> {
         let output = self.client(&["status", "--json"]);
         let status: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -337,7 +335,7 @@ impl Cluster {
             let keys = tables.as_array().unwrap().iter();
             named.extend(keys.map(|table| folder.join(table["key"].as_str().unwrap())));
         }
-        // Garbage is collected after the manifest has recorded the end of the run.
+        // The coordinator collects garbage only after the manifest records the end of the run.
         let patience = Instant::now() + Duration::from_secs(30);
         let mut found = tables_in(&folder);
         while found != named && Instant::now() < patience {
@@ -369,7 +367,7 @@ impl Cluster {
     }
 }
 
-/// Output of a run: a JSON object for each depth, and one for the end.
+/// JSON output of a run: an object for each depth, and an object for the end.
 #[derive(Debug)]
 pub(crate) struct RunOutput {
     pub(crate) depths: BTreeMap<u64, Value>,
@@ -391,7 +389,7 @@ impl RunOutput {
         }
     }
 
-    /// Searches in one process, with its state in `dir`.
+    /// Runs a search in one process with the state folder `dir`.
     pub(crate) fn of_one_process(args: &[&str], dir: &Path) -> RunOutput {
         let mut command = hatebeam();
         command.args(["run", "--json", "--quiet", "--state"]);
@@ -425,7 +423,7 @@ impl RunOutput {
     }
 }
 
-/// Returns the paths of the objects that contain tables in a run's folder. Ignores folders that are deleted during the
+/// Returns the paths of the objects in a run's folder that contain tables. Ignores folders that are deleted during the
 /// call.
 fn tables_in(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = |folder: &Path| {

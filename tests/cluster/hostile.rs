@@ -18,7 +18,7 @@ pub(crate) async fn connect(uri: &str) -> Channel {
         .unwrap()
 }
 
-/// Sends messages to a worker and returns the error.
+/// Sends messages to a worker, asserts that the worker refuses them, and returns the error.
 async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
     let mut client = PeersClient::new(connect(uri).await);
     let answers = client.send(tokio_stream::iter(messages)).await;
@@ -35,7 +35,7 @@ async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
     }
 }
 
-/// The cluster that receives the messages, with the workers w0 and w1, and its run.
+/// The cluster that receives the invalid messages, and its run.
 struct Target {
     /// Address of w0.
     worker: String,
@@ -69,7 +69,7 @@ fn invalid_messages_are_refused_and_run_gives_same_digests() {
         target.worker_refuses_past_depths_and_epochs().await;
         target.coordinator_refuses_invalid_runs().await;
         target.coordinator_refuses_invalid_workers().await;
-        target.worker_refuses_strangers().await;
+        target.worker_refuses_senders_without_secret().await;
     });
     cluster.watch().assert_same(&expected);
 }
@@ -117,8 +117,8 @@ impl Target {
         assert_eq!(status.code(), Code::NotFound, "{status}");
     }
 
-    /// Checks that the coordinator refuses a worker with another version, one without a name, and one whose first
-    /// message is not `Hello`.
+    /// Checks that the coordinator refuses a worker with another version, a worker without a name, and a worker whose
+    /// first message is not `Hello`.
     async fn coordinator_refuses_invalid_workers(&self) {
         let other_version = v1::Hello {
             name: "x".to_owned(),
@@ -146,9 +146,10 @@ impl Target {
         }
     }
 
-    /// Sends children for the depth in progress without the secret of their sender. That depth can end before a message arrives, so this repeats
-    /// each kind of stream until it is refused for the right reason.
-    async fn worker_refuses_strangers(&self) {
+    /// Checks that a worker refuses children from a sender without the secret of the epoch. The depth in progress can end
+    /// before a message arrives, so this function sends each kind of stream until the worker refuses it with the expected
+    /// error.
+    async fn worker_refuses_senders_without_secret(&self) {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();
         for _ in 0..400 {
@@ -163,7 +164,7 @@ impl Target {
                     secret: kind.secret.clone(),
                     ..self.header(depth, kind.from)
                 };
-                // A batch that would count if its sender were believed.
+                // A valid batch, which the worker would accept from a sender with the secret.
                 let batch = batch::pack(Geometry::STANDARD, &[], false);
                 let messages = vec![
                     first_message(header),
@@ -180,12 +181,12 @@ impl Target {
                 return;
             }
         }
-        let accepted: Vec<&str> = kinds
+        let remaining: Vec<&str> = kinds
             .iter()
             .filter(|kind| !kind.is_refused)
             .map(|kind| kind.name)
             .collect();
-        panic!("streams were never refused with the right error: {accepted:?}");
+        panic!("the worker did not refuse streams with the expected error: {remaining:?}");
     }
 }
 
@@ -196,7 +197,7 @@ fn first_message(header: v1::StreamHeader) -> v1::SendRequest {
     }
 }
 
-/// A kind of stream that a worker must refuse. Its sender is not part of the epoch, so the sender has no secret.
+/// A kind of stream that a worker must refuse, because it does not contain the sender's secret.
 struct InvalidStream {
     name: &'static str,
     from: &'static str,

@@ -1,4 +1,4 @@
-//! Simulated hosts on one machine. Each host is a network namespace that is connected to a bridge.
+//! Simulated hosts on one machine. Each host is a network namespace that is connected to a common bridge.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Name of the host on which the coordinator and the clients run.
 pub(crate) const COORDINATOR: &str = "c";
 
-/// Hosts and their network. Dropping the value deletes them.
+/// Simulated hosts and their network, which are deleted on drop.
 pub(crate) struct Hosts {
     /// Prefix of the names of all namespaces.
     prefix: String,
@@ -14,8 +14,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates hosts for a coordinator and the given workers. If network namespaces cannot be created, prints that the
-    /// test is skipped and returns `None`.
+    /// Creates hosts for a coordinator and the given workers. If network namespaces cannot be created, prints the reason
+    /// and returns `None`.
     pub(crate) fn new(workers: &[&str]) -> Option<Hosts> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
@@ -73,9 +73,9 @@ impl Hosts {
         command
     }
 
-    /// Drops the packets that one host sends to another. The opposite direction still works.
+    /// Drops the packets that the host `from` sends to the host `to`. The opposite direction still works.
     pub(crate) fn cut_one_way(&self, from: &str, to: &str) {
-        // No host has this link-layer address, so the frames are lost without an error.
+        // The frames are lost without an error, because no host has this link-layer address.
         let (host, address) = (self.namespace(from), self.address(to));
         let nowhere = [
             "lladdr",
@@ -108,8 +108,8 @@ impl Hosts {
         ip(&["-n", &self.namespace(name), "link", "set", "net", state]).unwrap();
     }
 
-    /// Limits the rate at which a host sends. A packet waits in its queue for at most `latency`. Returns whether this
-    /// machine supports the limit.
+    /// Limits the rate at which a host sends. A packet waits in the host's queue for at most `latency`. Returns `false` if
+    /// this machine does not support the limit.
     pub(crate) fn slow(&self, name: &str, rate: &str, latency: &str) -> bool {
         let mut command = self.command(name);
         command.args(["tc", "qdisc", "replace", "dev", "net", "root", "tbf"]);
@@ -119,8 +119,8 @@ impl Hosts {
             .is_ok()
     }
 
-    /// Drops each packet that a host sends with a probability of `per_thousand` in 1000. Returns whether this machine
-    /// supports packet loss.
+    /// Drops each packet that a host sends, with a probability of `per_thousand` in 1000. Returns `false` if this machine
+    /// does not support packet loss.
     pub(crate) fn lose(&self, name: &str, per_thousand: u32) -> bool {
         let chain = "type filter hook output priority 0;";
         let rule = format!("numgen random mod 1000 < {per_thousand} drop;");
@@ -147,7 +147,7 @@ fn ip(args: &[&str]) -> Result<(), String> {
     run(command)
 }
 
-/// Runs a command and waits until it exits. An error contains the command and its standard error.
+/// Runs a command and waits until it exits. If the command fails, returns its command line and its standard error.
 fn run(mut command: Command) -> Result<(), String> {
     let output = command
         .output()

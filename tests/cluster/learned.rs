@@ -1,4 +1,4 @@
-//! Tests of runs with a network that is not part of the program.
+//! Test of a run whose evaluator is a network from a file.
 
 use crate::harness::Cluster;
 use crate::hostile::connect;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tonic::Code;
 
-/// Writes the file of a network with pseudorandom weights.
+/// Writes a network with pseudorandom weights to a file.
 fn write_network(path: &Path) -> Network {
     let mut state = 1u64;
     let mut list = |count: usize| -> Vec<i16> {
@@ -37,7 +37,8 @@ fn stored(cluster: &Cluster, network: &Network) -> PathBuf {
     folder.join(network.digest().to_string())
 }
 
-/// Submits the specification of a run with another width. Returns the code and the text of the error.
+/// Submits the specification of a run with another width and the given network file. Asserts that the coordinator refuses
+/// the submission, and returns the code and the text of the error.
 async fn refusal(cluster: &Cluster, run: &str, network: Vec<u8>) -> (Code, String) {
     let mut spec = cluster.manifest(run)["spec"].clone();
     spec["width"] = 77.into();
@@ -52,7 +53,7 @@ async fn refusal(cluster: &Cluster, run: &str, network: Vec<u8>) -> (Code, Strin
 }
 
 #[test]
-fn submitted_network_reaches_later_coordinators_and_workers_and_gives_same_digests() {
+fn cluster_stores_submitted_network_and_gives_same_digests() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("network");
     let network = write_network(&file);
@@ -66,7 +67,7 @@ fn submitted_network_reaches_later_coordinators_and_workers_and_gives_same_diges
     assert_eq!(fs::read(&stored).unwrap(), network.encode());
     cluster.restart_coordinator();
 
-    // A worker finds the network damaged: the run fails and names the object.
+    // If the stored network is damaged, the run fails, and the note contains the key of the object.
     let mut damaged = network.encode();
     damaged[1_000_000] ^= 1;
     fs::write(&stored, &damaged).unwrap();
@@ -86,11 +87,11 @@ fn submitted_network_reaches_later_coordinators_and_workers_and_gives_same_diges
         }
     });
 
-    // Another submission with the file replaces the object, and the run continues.
+    // Another submission replaces the damaged object, and the run continues.
     cluster.submit(&args);
     cluster.watch().assert_same(&expected);
     assert_eq!(fs::read(&stored).unwrap(), network.encode());
-    // Commands that read the store need no network.
+    // Commands that read or remove the stored run do not need the network's file.
     let store = cluster.store.location.clone();
     cluster.workers.clear();
     cluster.coordinator = None;

@@ -1,8 +1,8 @@
-//! Tests of clusters of real processes and sockets. Whatever faults occur, a cluster's result must equal the result of
-//! a single process, bit for bit.
+//! Tests of clusters of real processes and sockets. Despite any faults, the result of a cluster must be equal, bit for
+//! bit, to the result of a single process.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
+#![allow(clippy::unwrap_used)] // the lint exempts test functions but not helper functions
 
 mod browser;
 mod chaos;
@@ -35,17 +35,17 @@ use program::hatebeam;
 use std::fs;
 use support::{proxy, servers};
 
-/// Options of a run that takes a few seconds.
+/// Options for a run that takes a few seconds.
 const WIDTH: [&str; 2] = ["--width", "2000"];
 
-/// Runs the search in one process.
+/// Runs a search in one process.
 fn one_process(args: &[&str]) -> RunOutput {
     let dir = tempfile::tempdir().unwrap();
     RunOutput::of_one_process(args, dir.path())
 }
 
 #[test]
-fn any_number_of_workers_threads_and_shards_gives_same_digests() {
+fn digests_do_not_depend_on_numbers_of_workers_threads_and_shards() {
     struct Setup {
         workers: usize,
         threads: &'static str,
@@ -75,7 +75,7 @@ fn any_number_of_workers_threads_and_shards_gives_same_digests() {
         let run = cluster.watch();
         run.assert_same(&expected);
         assert_eq!(run.end["epoch"], 1, "a worker was lost");
-        // A second submission returns the result.
+        // A second submission of the finished run returns the result.
         let again = cluster.submit(&WIDTH);
         assert_eq!(again["state"], "finished");
         assert_eq!(again["replay"], expected.end["replay"]);
@@ -83,7 +83,7 @@ fn any_number_of_workers_threads_and_shards_gives_same_digests() {
 }
 
 #[test]
-fn keep_3_keeps_tables_of_every_third_depth_and_gives_same_digests() {
+fn run_with_keep_3_stores_every_third_depth_and_gives_same_digests() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
     let keep_third = [&args[..], &["--keep", "3"]].concat();
     let expected = one_process(&keep_third);
@@ -103,9 +103,9 @@ fn keep_3_keeps_tables_of_every_third_depth_and_gives_same_digests() {
     assert_eq!(kept, expected);
 }
 
-/// Checks that the worker refuses to advertise 0.0.0.0, to which other machines cannot connect.
+/// Checks that the worker refuses to advertise 0.0.0.0, because other machines cannot connect to this address.
 #[test]
-fn worker_on_all_interfaces_needs_an_advertised_address() {
+fn worker_on_all_interfaces_requires_advertised_address() {
     let mut command = hatebeam();
     command.args(["worker", "--store", "/nowhere", "--insecure-bind"]);
     let output = command.args(["--listen", "0.0.0.0:0"]).output().unwrap();

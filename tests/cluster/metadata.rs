@@ -1,4 +1,4 @@
-//! A fake of AWS's instance metadata service, version 2, which refuses requests without a session token.
+//! A fake of version 2 of the AWS instance metadata service, which refuses requests without a session token.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SESSION: &str = "a-session";
 
-/// The metadata service of a spot instance.
+/// A fake metadata service of a spot instance.
 pub(crate) struct MetadataService {
     pub(crate) endpoint: String,
     state: Arc<State>,
@@ -100,7 +100,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads a request without a body. Returns `None` if the connection has ended.
+    /// Reads a request without a body. Returns `None` if the connection ends or the request is not valid.
     fn read(reader: &mut impl BufRead) -> Option<Request> {
         let mut lines = reader.lines().map_while(Result::ok);
         let first = lines.next()?;

@@ -1,4 +1,4 @@
-//! Tests that real processes export exactly the documented metrics, in the right format and with the right values.
+//! Tests that real processes export exactly the documented metrics, with the right format and the right values.
 
 use crate::harness::{Cluster, Process, RunOutput};
 use crate::program::{TIMEOUT, hatebeam, wait_until};
@@ -23,7 +23,7 @@ fn get(url: &str) -> String {
     body.to_owned()
 }
 
-/// Returns the URL of a process's metrics.
+/// Returns the URL of a process's metrics from its log.
 #[track_caller]
 fn url_of(process: &Process) -> String {
     process.wait_for_log("metrics at http://");
@@ -34,7 +34,7 @@ fn url_of(process: &Process) -> String {
     url[..end.unwrap_or(url.len())].to_owned()
 }
 
-/// Metrics of a process at one time.
+/// The metrics of a process at one time.
 #[derive(Default)]
 struct Scrape {
     /// Kind of each metric family, by name.
@@ -49,8 +49,8 @@ impl Scrape {
         Scrape::parse(&get(&url_of(process)))
     }
 
-    /// Parses the OpenMetrics format. Asserts that each family occurs once, with its help, kind and unit before its
-    /// series; that no series occurs twice; and that the text ends with `# EOF`.
+    /// Parses the OpenMetrics format. Asserts that no family and no series occurs twice, that each series follows the help
+    /// and the type of its family, and that the text ends with `# EOF`.
     #[track_caller]
     fn parse(text: &str) -> Scrape {
         let mut scrape = Scrape::default();
@@ -101,7 +101,7 @@ impl Scrape {
         assert_eq!(before, None, "{line} occurs twice");
     }
 
-    /// Returns the value of a series, which is named without the prefix `hatebeam_`.
+    /// Returns the value of a series. `series` lacks the prefix `hatebeam_`.
     #[track_caller]
     fn value(&self, series: &str) -> f64 {
         let value = self.values.get(&format!("hatebeam_{series}"));
@@ -157,7 +157,6 @@ impl Scrape {
     }
 }
 
-/// Returns the sum of a field over all depths.
 fn sum_of(run: &RunOutput, key: &str) -> f64 {
     let numbers = run
         .depths
@@ -178,7 +177,7 @@ fn metrics_of_cluster_are_documented_and_match_run() {
     for worker in ["w0", "w1"] {
         cluster.start_worker(worker, &[&["--threads", "1"][..], &METRICS].concat());
     }
-    // Before the first run, every family except `run_info` has a value.
+    // Before the first run, the depth is 0 and `run_info` has no value.
     let idle = Scrape::of(cluster.coordinator());
     assert_eq!(idle.value("run_depth"), 0.0);
     let is_info = |series: &String| series.starts_with("hatebeam_run_info");
@@ -190,7 +189,7 @@ fn metrics_of_cluster_are_documented_and_match_run() {
     let coordinator = Scrape::of(cluster.coordinator());
     assert_run(&coordinator, &run);
     assert_coordinator(&coordinator, &run);
-    // At this width no table is too small, so only estimated floors repeat depths.
+    // At this width no table is too small, so depths are repeated only because of estimated floors.
     assert_eq!(coordinator.value("coordinator_depth_repeats_total"), 0.0);
     let workers = ["w0", "w1"].map(|name| Scrape::of(&cluster.workers[name]));
     let repeats = coordinator.value("coordinator_high_floors_total");
@@ -221,7 +220,7 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
         ("run_width_wells", 2000.0),
         ("run_best_lines", run.end["best_lines"].as_f64().unwrap()),
         ("run_children_total", sum_of(run, "children")),
-        // Depth 0 is the start and is not searched.
+        // Depth 0 contains only the start and is not searched.
         ("run_depths_total", depths),
         ("run_depth_seconds_count", depths),
     ]);
@@ -231,7 +230,7 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
 /// Asserts the values of the metrics that describe the coordinator.
 #[track_caller]
 fn assert_coordinator(coordinator: &Scrape, run: &RunOutput) {
-    // The wells of the last depth are also expanded, but the game ends with every move from them.
+    // The wells of the last depth are also expanded, but they have no children.
     let expanded = last_depth(run) + 1.0;
     let attempts = expanded + coordinator.value("coordinator_high_floors_total");
     coordinator.assert_values([
@@ -271,7 +270,7 @@ fn assert_workers(workers: &[Scrape], run: &RunOutput, repeats: f64) {
         worker.assert_documented(&["Worker", "Object store", "Process", "Certificate"]);
         worker.assert_values([
             ("worker_connected", 1.0),
-            // The coordinator has released the workers before it read the game back.
+            // The coordinator released the workers at the end of the search.
             ("worker_epoch", 0.0),
             ("worker_depth", expanded),
             ("worker_shards", 0.0),
@@ -293,7 +292,7 @@ fn assert_workers(workers: &[Scrape], run: &RunOutput, repeats: f64) {
         ]);
     }
     let sum = |series: &str| -> f64 { workers.iter().map(|worker| worker.value(series)).sum() };
-    // A depth that is repeated is counted each time, and has at most 2,000 wells.
+    // Each repetition of a depth is counted, with at most 2000 wells.
     let (children, wells) = (
         sum("worker_children_total"),
         sum("worker_wells_expanded_total"),
@@ -317,7 +316,7 @@ fn assert_workers(workers: &[Scrape], run: &RunOutput, repeats: f64) {
     ] {
         assert_eq!(sum(sent), sum(received), "{sent}");
     }
-    // Workers write only tables, first locally and then to the object store. The coordinator writes the manifests.
+    // Workers send only tables to the object store; the coordinator writes the manifests.
     let written = sum("worker_tables_written_bytes_total");
     assert_eq!(written, sum("objects_sent_bytes_total"));
     assert_eq!(written, sum_of(run, "bytes"));
@@ -342,7 +341,7 @@ fn metrics_of_local_run_are_documented_and_consistent() {
     let mut cluster = Cluster::new();
     let state = cluster.dir.path().join("state");
     let mut command = hatebeam();
-    // The run is wide enough that several scrapes are possible before it ends.
+    // The run is wide, so that it is still in progress when the test reads the metrics.
     command.args(["run", "--width", "100k", "--log-format", "json", "--state"]);
     command.arg(&state).args(METRICS);
     let process = cluster.spawn(command);
@@ -381,7 +380,7 @@ fn metrics_of_local_run_are_documented_and_consistent() {
 }
 
 #[test]
-fn metrics_on_non_loopback_address_need_insecure_bind() {
+fn metrics_on_non_loopback_address_require_insecure_bind() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store").display().to_string();
     let state = dir.path().join("state").display().to_string();
@@ -394,7 +393,7 @@ fn metrics_on_non_loopback_address_need_insecure_bind() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains("--insecure-bind"), "{error}");
-        // The command is refused before it creates any files.
+        // The command fails before it creates any files.
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
     let mut run = hatebeam();

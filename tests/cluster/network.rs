@@ -1,4 +1,4 @@
-//! Tests of faults in the network between several hosts.
+//! Tests of faults in the network between simulated hosts.
 
 use crate::harness::Cluster;
 use crate::hosts::{COORDINATOR, Hosts};
@@ -37,7 +37,7 @@ fn wait_for_workers(cluster: &Cluster, expected: &[&str]) {
     wait_until(are_there, || format!("{:?}", cluster.worker_status()));
 }
 
-/// Cuts the connection from one worker to another, while both still reach the coordinator.
+/// Cuts the connection from one worker to another, while both workers can still reach the coordinator.
 #[test]
 fn one_way_cut_between_workers_quarantines_one_of_them() {
     let args = [&WIDTH[..], &["--max-depth", "60"]].concat();
@@ -76,7 +76,7 @@ fn unplugged_worker_is_lost_and_rejoins() {
 
 /// Disconnects the coordinator from all workers.
 #[test]
-fn run_resumes_after_coordinator_was_unplugged() {
+fn run_resumes_when_unplugged_coordinator_is_plugged_in() {
     let Some(cluster) = start(&WIDTH) else {
         return;
     };

@@ -1,5 +1,4 @@
-//! Tests of the best game's files in the object store, of `hatebeam replays pull`, and of the best game of a run in
-//! progress.
+//! Tests of the best game's files in the object store, and of the commands `hatebeam replays`.
 
 use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
@@ -21,10 +20,10 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Result files of a game.
+/// The files of a game.
 #[derive(Debug, PartialEq)]
 struct GameFiles {
-    /// Name of the files without the extension, which is the same for all.
+    /// Common name of the files, without the extension.
     stem: String,
     /// Contents of each file, by extension.
     contents: BTreeMap<String, Vec<u8>>,
@@ -159,10 +158,10 @@ fn finished_run_has_five_files_and_pull_downloads_them() {
 }
 
 #[test]
-fn pull_verifies_score_and_works_if_manifest_names_no_files() {
+fn pull_verifies_score_and_accepts_manifest_without_files() {
     let run = StoredRun::search();
     let stored = GameFiles::read(&run.replays());
-    // Manifests written by the first version lack these fields.
+    // Manifests that the first version wrote lack these fields.
     let mut manifest = run.cluster.manifest(&run.name);
     let result = manifest["result"].as_object_mut().unwrap();
     for field in ["depth", "ended_ms", "files"] {
@@ -172,7 +171,7 @@ fn pull_verifies_score_and_works_if_manifest_names_no_files() {
     assert_eq!(run.pull(&["--best"]).stdout, stored.contents["txt"]);
     let film = run.pull(&["--best", "--format", "json"]);
     assert_eq!(film.stdout, stored.contents["json"]);
-    // Now the manifest's score differs from the score of its replay.
+    // The score in the manifest now differs from the score of the replay.
     manifest["result"]["lines"] = 999.into();
     run.write_manifest(&manifest);
     let refused = run.pull(&["--best"]);
@@ -191,7 +190,7 @@ fn so_far_prints_best_game_or_game_through_depth_of_run_in_progress() {
     let cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&["--width", "20k"]);
     cluster.wait_for_depth(12);
-    // The run does not change while its worker is suspended.
+    // While its worker is suspended, the run does not advance.
     cluster.workers["w0"].signal("-STOP");
     let first = so_far(&cluster, &[]);
     assert!(first.status.success(), "{first:?}");
@@ -202,7 +201,7 @@ fn so_far_prints_best_game_or_game_through_depth_of_run_in_progress() {
     let film = so_far(&cluster, &["--depth", "10", "--format", "json"]);
     let film: Value = serde_json::from_slice(&film.stdout).unwrap();
     assert!(film["turns"].as_array().unwrap().len() > 10);
-    // The game leads through the best well at depth 10.
+    // The game contains the best well at depth 10.
     let manifest = cluster.manifest(&run);
     let best_well = &manifest["depths"][10]["record"]["best_well"];
     assert_eq!(&film["turns"][10]["well"], best_well);

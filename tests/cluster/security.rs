@@ -1,4 +1,4 @@
-//! Tests of a cluster with certificates: which role and which token permits what, and a coordinator that moves.
+//! Tests of a cluster with certificates: the permissions of roles and tokens, and a coordinator that changes its address.
 
 use crate::program::{hatebeam, wait_until};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A process that is killed at the end of the test.
+/// A process that is killed on drop.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -18,7 +18,7 @@ impl Drop for Killed {
     }
 }
 
-/// A cluster with certificates. Each member has a folder with its own files only.
+/// A cluster with certificates. The folder of each member contains only the member's own files.
 struct SecureCluster {
     dir: TempDir,
 }
@@ -64,7 +64,7 @@ impl SecureCluster {
             "viewer",
             &[&[ca, ("view-token", "token")][..], &pair("client", "")].concat(),
         );
-        // A worker that also has a token, and poses as others.
+        // These folders contain a worker's certificate under the name of another role, and a token.
         copy(
             "false-client",
             &[&[ca, token][..], &pair("worker", "client")].concat(),
@@ -87,7 +87,7 @@ impl SecureCluster {
         program
     }
 
-    /// Starts a coordinator and returns it with its URI.
+    /// Starts a coordinator. Returns the process and the URI.
     fn coordinator(&self, listen: &str) -> (Killed, String) {
         let mut command = self.command("coordinator", "tls");
         command.args([
@@ -152,14 +152,14 @@ fn free_address() -> String {
 }
 
 #[test]
-fn roles_and_tokens_permit_what_they_are_for() {
+fn certificates_and_tokens_limit_permissions() {
     let cluster = SecureCluster::new();
     let (_coordinator, uri) = cluster.coordinator(&free_address());
-    // Workers have no token. They exchange children with each other.
+    // Workers have a certificate but no token.
     let _workers = [cluster.worker("w0", &uri), cluster.worker("w1", &uri)];
     wait_until(
         || cluster.workers(&uri) == 2,
-        || "two workers do not join".to_owned(),
+        || "the two workers have not joined".to_owned(),
     );
     let submit = ["submit", "--width", "500", "--max-depth", "12", "--watch"];
     let searched = cluster.call("client", &uri, &submit);
@@ -169,7 +169,7 @@ fn roles_and_tokens_permit_what_they_are_for() {
     assert!(refused.contains("this token is read-only"), "{refused}");
     let refused = error_of(&cluster.call("false-client", &uri, &submit));
     assert!(refused.contains("is for a worker"), "{refused}");
-    // No server starts with a certificate for another role.
+    // A coordinator does not start with the certificate of a worker.
     let mut command = cluster.command("coordinator", "false-coordinator");
     command.args([
         "--listen",
@@ -184,22 +184,22 @@ fn roles_and_tokens_permit_what_they_are_for() {
 }
 
 #[test]
-fn worker_finds_a_coordinator_that_moved() {
+fn worker_reconnects_to_coordinator_at_new_address() {
     let cluster = SecureCluster::new();
     let nowhere = format!("https://{}", free_address());
     let (coordinator, uri) = cluster.coordinator(&free_address());
-    // The address in the worker's settings is wrong; the object store names the right one.
+    // The worker's option contains a wrong address, and the object store contains the right address.
     let _worker = cluster.worker("w0", &nowhere);
     wait_until(
         || cluster.workers(&uri) == 1,
-        || "the worker does not join".to_owned(),
+        || "the worker has not joined".to_owned(),
     );
     drop(coordinator);
     let (_coordinator, moved) = cluster.coordinator(&free_address());
     assert_ne!(uri, moved);
     wait_until(
         || cluster.workers(&moved) == 1,
-        || "the worker does not follow".to_owned(),
+        || "the worker has not joined at the new address".to_owned(),
     );
     assert!(Path::new(&cluster.path("store/coordinator.json")).exists());
 }

@@ -1,4 +1,4 @@
-//! Tests of the coordinator's gRPC services for health checks and reflection, which other tools use.
+//! Tests of the coordinator's gRPC services for health checks and reflection.
 
 use crate::harness::Cluster;
 use hatebeam_net::{self as net, Limits, Role};
@@ -62,7 +62,7 @@ async fn reflection_service_describes_public_services() {
     ] {
         assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
     }
-    // The service `Peers` is not listed, because only workers serve it.
+    // The coordinator does not list the service `Peers`, because only workers serve it.
     let peers = "hatebeam.v1.Peers".to_owned();
     assert!(!names.contains(&peers), "{names:?}");
     let MessageResponse::FileDescriptorResponse(files) = next().await else {

@@ -1,5 +1,5 @@
-//! Tests of the tracing spans around log lines: run, epoch, depth and table. The feature `otlp` adds tests in which a
-//! collector receives the spans.
+//! Tests of the tracing spans around log lines: run, epoch, depth and table. With the feature `otlp`, further tests start
+//! a collector that receives the spans.
 
 use crate::harness::{Cluster, Process};
 use crate::program::hatebeam;
@@ -15,8 +15,8 @@ fn lines(log: &str, message: &str) -> Vec<Value> {
     lines.filter(|line| line["message"] == message).collect()
 }
 
-/// Returns the name and the value of each span around a log line, outermost first. The value of the span `table` is its
-/// field `shard`; the value of any other span is the field with the span's name.
+/// Returns the name and a value of each span around a log line, outermost first. The value is the field `shard` for the
+/// span `table`, and the field with the span's name for any other span.
 fn spans(line: &Value) -> Vec<(String, Value)> {
     let spans = line["spans"].as_array().unwrap_or_else(|| panic!("{line}"));
     let pair = |span: &Value| {
@@ -41,7 +41,7 @@ fn log_lines_of_cluster_contain_run_epoch_depth_and_table() {
     cluster.start_worker("w0", &[&["--threads", "2"][..], &json].concat());
     let name = cluster.submit_name(&RUN);
     cluster.wait_for_depth(3);
-    // The new worker fetches the tables of its shards.
+    // The second worker fetches the tables of its shards.
     cluster.start_worker("w1", &[&["--threads", "2"][..], &json].concat());
     cluster.watch();
 
@@ -130,7 +130,7 @@ mod otlp {
     use tonic::transport::server::TcpIncoming;
     use tonic::{Request, Response, Status};
 
-    /// A collector that stores all received spans, each with the name of its service.
+    /// A collector that stores each received span with the name of its service.
     #[derive(Clone, Default)]
     struct Collector(Arc<Mutex<Vec<(String, Span)>>>);
 
@@ -192,13 +192,13 @@ mod otlp {
             let received = self.collector.0.lock().unwrap();
             let spans = received.iter();
             spans
-                .filter(|(of, span)| of == service && span.name == name)
+                .filter(|(source, span)| source == service && span.name == name)
                 .map(|(_, span)| span.clone())
                 .collect()
         }
     }
 
-    /// Searches a small run and sends its spans to the given URL.
+    /// Searches a small run that sends its spans to the given URL.
     fn run(url: &str) -> Output {
         let dir = tempfile::tempdir().unwrap();
         let mut command = hatebeam();
@@ -248,7 +248,7 @@ mod otlp {
         cluster.start_all(&["w0"]);
         let name = cluster.submit_name(&RUN);
         cluster.watch();
-        // Each process sends its remaining spans when it exits.
+        // The processes send their remaining spans when they exit.
         cluster.workers.remove("w0").unwrap().stop();
         cluster.coordinator().stop();
         for service in ["hatebeam-coordinator", "hatebeam-worker"] {

@@ -35,7 +35,7 @@ fn run_in_store_is_read_back_like_local_run() {
     assert_eq!(listed["run"], name.as_str());
     assert_eq!(listed["state"], "finished");
     assert_eq!(listed["best_lines"], local.end["best_lines"]);
-    // A prefix of the name is sufficient.
+    // A prefix of the run's name is sufficient.
     let shown = json(&["runs", "show", &name[..12], "--store", &store]);
     let frontiers = shown["depths"].as_array().unwrap();
     for frontier in &frontiers[1..] {
@@ -47,7 +47,7 @@ fn run_in_store_is_read_back_like_local_run() {
     let text = run(&["runs", "show", &name, "--store", &store]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("state     finished"), "{text}");
-    // From the last depth and from depth 25, the stored run and the local run are read back as the same game.
+    // The stored run and the local run give the same game, both from the last depth and from depth 25.
     for depth in [&[][..], &["--depth", "25"]] {
         let stored = json(&[&["keyframes", &name, "--store", &store][..], depth].concat());
         let expected = json(&[&["keyframes", &name, "--state", &state][..], depth].concat());
@@ -55,7 +55,7 @@ fn run_in_store_is_read_back_like_local_run() {
             assert_eq!(stored[key], expected[key], "{key}");
         }
     }
-    // Without --yes it asks, which needs a terminal.
+    // Without --yes, the command asks for confirmation, which requires a terminal.
     let rm = ["runs", "rm", &name, "--store", &store];
     assert_eq!(run(&rm).status.code(), Some(2));
     let removed = run(&[&rm[..], &["--yes"]].concat());
@@ -71,7 +71,7 @@ fn run_in_store_is_read_back_like_local_run() {
 }
 
 #[test]
-fn missing_runs_and_conflicting_options_have_clear_errors() {
+fn unknown_runs_and_conflicting_options_give_errors() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().display().to_string();
     let unknown = "there is no run \"no-such\"";

@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A server that accepts every webhook request except the first one.
+/// A webhook server that refuses the first request and accepts all others.
 struct Server {
     url: String,
     accepted: Receiver<Value>,
@@ -66,8 +66,8 @@ fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.filter(|event| event["event"] == kind).collect()
 }
 
-/// Returns the depth and score of each expected `best-score` event: one for each depth at which more rows have been
-/// cleared than at any earlier depth.
+/// Returns the depth and the score of each expected `best-score` event. There is one for each depth whose best game has
+/// more lines than the best games at all earlier depths.
 fn best_scores(run: &RunOutput) -> Vec<[Value; 2]> {
     let mut best = 0;
     let mut expected = Vec::new();
@@ -152,7 +152,7 @@ fn webhook_and_command_receive_all_events_of_run() {
     assert_eq!(lines, events);
 }
 
-/// Lets a run end while the webhook is unreachable, and then kills the coordinator.
+/// Ends a run while the webhook is unreachable, and then kills the coordinator.
 #[test]
 fn next_coordinator_delivers_run_end_event_once() {
     let mut cluster = Cluster::new();

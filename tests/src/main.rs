@@ -1,5 +1,5 @@
-//! The program `hatebeam` as a binary of this package, because Cargo provides tests only with the paths of their own
-//! package's binaries.
+//! The program `hatebeam`, built as a binary of this package, because Cargo gives a test only the paths of binaries in the
+//! test's own package.
 
 use std::process::ExitCode;
 

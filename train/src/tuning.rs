@@ -215,7 +215,7 @@ impl Objective for BeamObjective {
 
     fn weights_file(&self, best: &Evaluation) -> String {
         let mut text = format!(
-            "# Weights for the evaluator knewjade: a mean of {:.1} pieces in beams of widths {:?}.\n\
+            "# Weights for the evaluator knewjade: {:.1} pieces on average in beams of widths {:?}.\n\
              evaluator = \"knewjade\"\nquiescence = \"{}\"\n\n[weights]\n",
             best.value,
             self.widths,
