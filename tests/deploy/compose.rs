@@ -1,4 +1,4 @@
-//! Tests of deploy/compose, which runs a cluster on one machine.
+//! Tests of the Compose file in deploy/compose, which runs a cluster on one machine.
 
 use crate::support::{Start, Uri, list, path, read, succeeds, table, text, tool, uri, yaml};
 use serde_json::Value;
@@ -9,11 +9,10 @@ use std::path::Path;
 use std::process::Command;
 
 const IMAGE: &str = "hatebeam:local";
-/// Name prefixes of third-party images, and the ports on which these images listen.
+/// Names of third-party images without the tag, and the ports on which these images listen.
 const OTHERS: [(&str, u16); 2] = [("prom/prometheus", 9090), ("grafana/grafana", 3000)];
 
-/// Replaces `${NAME:-default}` with the default, and the required `${NAME:?message}` with 1000, a value that
-/// `./prepare` may write to `.env`.
+/// Replaces `${NAME:-default}` with the default, and `${NAME:?message}` with 1000, a valid user or group ID.
 fn interpolated(text: &str) -> String {
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap().to_owned();
@@ -70,7 +69,7 @@ fn start(name: &str, service: &Value) -> Start {
     }
 }
 
-/// Returns the command line and environment of each service that runs the program.
+/// Returns the command line and the environment of each service that runs the program.
 fn starts(file: &Value) -> BTreeMap<String, Start> {
     let ours = services(file)
         .into_iter()
@@ -96,7 +95,7 @@ fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
         .collect()
 }
 
-/// Returns Garage's settings. Their names have the form `section.key`.
+/// Returns Garage's settings by names of the form `section.key`.
 fn garage() -> BTreeMap<String, String> {
     let mut section = String::new();
     let mut found = BTreeMap::new();
@@ -127,8 +126,8 @@ fn program_accepts_options_and_variables_of_every_service() {
             start.check();
             continue;
         }
-        // Some of the client's commands connect to the coordinator, and the others read the store. At least one of
-        // these kinds must read each variable.
+        // Some of the client's commands connect to the coordinator, and others read the store. Each variable must be read
+        // by one of these two kinds of command.
         let pull = Start {
             place: "replays pull of the client".to_owned(),
             args: ["replays", "pull", "--best"].map(str::to_owned).into(),
@@ -166,7 +165,7 @@ fn every_configured_address_has_a_listening_service() {
                 port: start.port("--listen"),
             };
             assert_eq!(uri(advertised), expected);
-            // The worker's name is the name of its service, which is unique.
+            // The worker's name is the name of its service, because this name is unique.
             assert_eq!(start.option("--name"), Some(name.as_str()));
         }
         if let Some(address) = start.variable("HATEBEAM_COORDINATOR") {
@@ -229,7 +228,7 @@ fn services_use_garage_as_object_store() {
         assert_eq!(start.variable("HATEBEAM_S3_PATH_STYLE"), Some("true"));
         assert!(strings(services[name.as_str()], "/secrets").contains(&"s3-credentials".into()));
     }
-    // Garage ignores conditional writes.
+    // Garage ignores the conditions of conditional writes.
     assert!(starts["coordinator"].has("--single-coordinator"));
     let port = text(services["s3"], "/healthcheck/test/3");
     assert_eq!(port, garage_port("admin").to_string());
@@ -243,7 +242,7 @@ fn health_checks_use_metrics_port() {
         let service = services[name.as_str()];
         let is_disabled = service.pointer("/healthcheck/disable") == Some(&Value::Bool(true));
         let has_metrics = start.option("--metrics").is_some();
-        // A service without metrics must disable the image's health check, which would always fail.
+        // A service without metrics must disable the image's health check, because the check would always fail.
         assert_ne!(is_disabled, has_metrics, "{name}");
         if has_metrics {
             let port = start.port("--metrics").to_string();
@@ -254,7 +253,7 @@ fn health_checks_use_metrics_port() {
 }
 
 #[test]
-fn containers_are_hardened_and_publish_ports_on_loopback_only() {
+fn containers_are_hardened_and_publish_ports_only_on_loopback() {
     let file = compose();
     for (name, service) in services(&file) {
         let read_only = service.pointer("/read_only");
@@ -272,7 +271,7 @@ fn containers_are_hardened_and_publish_ports_on_loopback_only() {
     }
 }
 
-/// Runs `./prepare` in a copy of the folder and returns its output.
+/// Runs a copy of the script `prepare` in `dir` and returns its output.
 fn prepared(dir: &Path) -> String {
     let script = dir.join("prepare");
     if !script.exists() {
@@ -292,8 +291,7 @@ fn prepare_creates_secrets_and_keeps_existing_ones() {
     let mut made = BTreeMap::new();
     for (name, secret) in table(&file, "/secrets") {
         let secret = dir.path().join(text(secret, "/file"));
-        // A container finds the secret in /run/secrets under the secret's name, which must be the file name that the
-        // program reads.
+        // The file in /run/secrets has the secret's name, which must be the file name that the program reads.
         assert_eq!(secret.file_name().unwrap().to_str(), Some(name));
         made.insert(secret.clone(), fs::read(&secret).unwrap());
         let mode = secret.metadata().unwrap().permissions().mode() & 0o777;
@@ -312,7 +310,7 @@ fn prepare_creates_secrets_and_keeps_existing_ones() {
         let line = credentials.lines().find_map(|line| line.strip_prefix(key));
         line.unwrap().to_owned()
     };
-    // Garage accepts only keys with this format.
+    // Garage accepts only keys with this prefix and these lengths.
     assert_eq!(value("aws_access_key_id = GK").len(), 24);
     assert_eq!(value("aws_secret_access_key = ").len(), 64);
     let again = prepared(dir.path());
@@ -339,7 +337,7 @@ fn compose_file_matches_schema() {
         return;
     };
     let mut file = compose();
-    // Removes the fragments, which the parser has already merged into the services.
+    // Removes the fragments, because the YAML parser has already merged them into the services.
     let top = file.as_object_mut().unwrap();
     top.retain(|key, _| !key.starts_with("x-"));
     let check = "import sys; from compose_spec import PyCompose; PyCompose.from_yaml(sys.argv[1])";

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Maximum time that a test waits for a condition.
+/// Time limit for a condition that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns the arguments of all instructions of one kind in the Dockerfile. Joins continued lines.
+/// Returns the arguments of all instructions of one kind in the Dockerfile, with continued lines joined.
 fn instructions(kind: &str) -> Vec<String> {
     let text = read("deploy/docker/Dockerfile");
     let lines = text
@@ -64,8 +64,8 @@ fn dockerfiles_pass_hadolint() {
     let Some(mut hadolint) = tool("HATEBEAM_HADOLINT", "hadolint") else {
         return;
     };
-    // Ignores DL3008, because Debian's packages are not pinned, so that each build gets the release's security fixes.
-    // Ignores DL3022, because hadolint does not support named build contexts.
+    // DL3008 requires pinned Debian packages. They are not pinned, so that each build gets the latest security fixes.
+    // DL3022 requires names of build stages, and hadolint does not support named build contexts.
     hadolint.args(["--ignore", "DL3008", "--ignore", "DL3022"]);
     for file in ["deploy/docker/Dockerfile", "deploy/compose/s3/Dockerfile"] {
         hadolint.arg(path(file));
@@ -73,8 +73,8 @@ fn dockerfiles_pass_hadolint() {
     succeeds(&mut hadolint);
 }
 
-/// Returns whether a .dockerignore pattern matches a file or one of its parent folders. Supports only the kinds of
-/// pattern that Dockerfile.dockerignore contains.
+/// Returns `true` if a .dockerignore pattern matches a file or one of its parent folders. Supports only the forms of
+/// patterns that Dockerfile.dockerignore contains.
 fn matches(pattern: &str, file: &str) -> bool {
     let below = |folder: &str| file == folder || file.starts_with(&format!("{folder}/"));
     if let Some(folder) = pattern.strip_prefix("**/") {
@@ -87,8 +87,8 @@ fn matches(pattern: &str, file: &str) -> bool {
     }
 }
 
-/// Returns whether the patterns exclude a file from the build context. The last matching pattern determines the result.
-/// A pattern that begins with `!` includes files again.
+/// Returns `true` if the patterns exclude a file from the build context. The last matching pattern determines the result,
+/// and a pattern that begins with `!` includes files.
 fn is_ignored(patterns: &[&str], file: &str) -> bool {
     patterns.iter().fold(false, |ignored, pattern| {
         let exception = pattern.strip_prefix('!');
@@ -100,8 +100,8 @@ fn is_ignored(patterns: &[&str], file: &str) -> bool {
     })
 }
 
-/// Returns the files that a source file embeds with `include_str!` or `include_bytes!`, as paths relative to the root
-/// of the repository.
+/// Returns the files that a source file embeds with `include_str!` or `include_bytes!`, as paths relative to the
+/// repository.
 fn included(file: &str, text: &str) -> BTreeSet<String> {
     let folder = Path::new(file).parent().unwrap();
     let calls = text.split("include_").skip(1).filter_map(|rest| {
@@ -135,8 +135,8 @@ fn members() -> Vec<String> {
     names
 }
 
-/// Checks that every declared test has an explicit path. The build context does not contain the tests, and Cargo
-/// refuses a manifest that declares a test without a path if the default path does not exist.
+/// The build context does not contain tests. If a manifest declares a test without a path, and the file at the default path
+/// does not exist, Cargo refuses the manifest.
 #[test]
 fn declared_tests_have_explicit_paths() {
     for member in members() {
@@ -163,7 +163,7 @@ fn build_context_contains_all_sources() {
         needed.insert(format!("{member}/Cargo.toml"));
         for file in files_below(&format!("{member}/src"), "") {
             if file.ends_with(".rs") {
-                // Ignores the tests at the end of the file, because their embedded files are not part of the program.
+                // Ignores the tests at the end of the file, because the program does not contain their embedded files.
                 let text = read(&file);
                 let (program, _) = text.split_once("#[cfg(test)]\nmod ").unwrap_or((&text, ""));
                 needed.extend(included(&file, program));
@@ -173,7 +173,7 @@ fn build_context_contains_all_sources() {
     }
     assert!(
         needed.contains("game/README.md"),
-        "embedded files are not found"
+        "the embedded files were not found"
     );
     let lost: Vec<&String> = needed
         .iter()
@@ -190,7 +190,7 @@ fn build_context_contains_all_sources() {
     }
 }
 
-/// A worker whose coordinator is unreachable, as in a container that starts before the coordinator.
+/// A worker process whose coordinator is unreachable.
 struct Worker {
     child: Child,
     port: u16,
@@ -243,9 +243,9 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Checks both signals, because containers are stopped with SIGINT or SIGTERM, and systemd units with SIGINT.
+/// Checks SIGINT and SIGTERM, because both signals stop containers, and SIGINT stops systemd units.
 #[test]
-fn worker_is_healthy_until_a_signal_stops_it() {
+fn worker_is_healthy_until_signal_stops_it() {
     for signal in ["-INT", "-TERM"] {
         let mut worker = Worker::start();
         wait_until("first answer", || worker.is_healthy("/healthz"));
@@ -263,7 +263,7 @@ fn worker_is_healthy_until_a_signal_stops_it() {
 }
 
 #[test]
-fn healthcheck_fails_for_wrong_answers() {
+fn healthcheck_fails_without_port_or_valid_answer() {
     let without_port = healthcheck(&["/healthz"]);
     assert_eq!(without_port.code(), Some(2));
     for answer in [

@@ -13,13 +13,13 @@ const GARAGE: u16 = 3900;
 /// Example address of a pod.
 const POD_IP: &str = "10.244.0.7";
 
-/// Manifests of the base or of an overlay.
+/// The manifests of the base or of an overlay.
 struct Cluster {
     name: String,
     documents: Vec<Value>,
 }
 
-/// A pod template, and the Deployment or StatefulSet that contains it.
+/// A pod template and the Deployment or StatefulSet that contains it.
 struct Pod<'a> {
     name: &'a str,
     owner: &'a Value,
@@ -38,14 +38,14 @@ impl Pod<'_> {
         &self.template["metadata"]["labels"]
     }
 
-    /// Returns the container's ports by name.
+    /// Returns the ports of the container by name.
     fn ports(&self) -> BTreeMap<&str, u16> {
         list(self.container(), "/ports")
             .map(|port| (text(port, "/name"), number(&port["containerPort"])))
             .collect()
     }
 
-    /// Returns whether the pod runs the program.
+    /// Returns `true` if the pod runs the program.
     fn is_ours(&self) -> bool {
         self.labels()["app.kubernetes.io/name"] == "hatebeam"
     }
@@ -61,13 +61,13 @@ fn number(value: &Value) -> u16 {
     u16::try_from(value.as_u64().unwrap()).unwrap()
 }
 
-/// Returns whether `labels` contains all wanted labels.
-fn selects(wanted: &Value, labels: &Value) -> bool {
-    table(wanted, "").all(|(key, value)| labels.get(key) == Some(value))
+/// Returns `true` if `labels` contains all labels in `selector`.
+fn selects(selector: &Value, labels: &Value) -> bool {
+    table(selector, "").all(|(key, value)| labels.get(key) == Some(value))
 }
 
 impl Cluster {
-    /// Returns the manifests of the base, including the ConfigMap that its kustomization generates from literals.
+    /// Returns the manifests of the base, including the ConfigMap that kustomize generates from literals.
     fn base() -> Cluster {
         let folder = format!("{FOLDER}/base");
         let kustomization = yaml(&format!("{folder}/kustomization.yaml")).remove(0);
@@ -92,8 +92,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the base, and each overlay as `kubectl kustomize` renders it. Returns only the base if `kubectl` is not
-    /// installed.
+    /// Returns the base and, if `kubectl` is installed, the overlays as `kubectl kustomize` renders them.
     fn all() -> Vec<Cluster> {
         let mut all = vec![Cluster::base()];
         for overlay in ["local", "s3"] {
@@ -104,10 +103,10 @@ impl Cluster {
             let rendered = succeeds(kubectl.arg("kustomize").arg(folder));
             let documents = parse_yaml(overlay, &rendered);
             for document in &documents {
-                let inside = document["metadata"]["namespace"] == "hatebeam";
+                let is_namespaced = document["metadata"]["namespace"] == "hatebeam";
                 let kind = text(document, "/kind");
-                let of_cluster = ["Namespace", "StorageClass"].contains(&kind);
-                assert!(inside != of_cluster, "{overlay}: {kind}");
+                let is_cluster_wide = ["Namespace", "StorageClass"].contains(&kind);
+                assert!(is_namespaced != is_cluster_wide, "{overlay}: {kind}");
             }
             all.push(Cluster {
                 name: overlay.to_owned(),
@@ -144,7 +143,7 @@ impl Cluster {
         pods
     }
 
-    /// Returns the command line and environment of each pod that runs the program.
+    /// Returns the command line and the environment of each pod that runs the program.
     fn starts(&self) -> BTreeMap<&str, Start> {
         let ours = self.pods().into_iter().filter(Pod::is_ours);
         ours.map(|pod| (pod.name, self.start(&pod))).collect()
@@ -238,7 +237,7 @@ fn ports_and_probes_match_program() {
 }
 
 #[test]
-fn addresses_belong_to_services_and_services_select_pods() {
+fn configured_addresses_are_services_that_select_pods() {
     for cluster in Cluster::all() {
         let pods = cluster.pods();
         // Maps each service and port to the name of its pod.
@@ -269,7 +268,7 @@ fn addresses_belong_to_services_and_services_select_pods() {
                 assert_eq!(targets[&(host, port)], "hatebeam-s3", "{name}");
             }
             if let Some(advertised) = start.option("--advertise") {
-                // The worker advertises the pod's address, because DNS resolves the name of a new pod only after a
+                // The worker advertises the address of its pod, because DNS resolves the name of a new pod only after a
                 // delay.
                 let expected = format!("https://{POD_IP}:{}", start.port("--listen"));
                 assert_eq!(advertised, expected);
@@ -281,8 +280,8 @@ fn addresses_belong_to_services_and_services_select_pods() {
 
 #[test]
 fn pods_pass_checkov() {
-    // Skips CKV_K8S_11, because a CPU limit would only slow the coordinator down; CKV_K8S_15 and CKV_K8S_43, because the
-    // image is built locally or named by an overlay; and CKV_K8S_21, because the kustomizations set the namespace.
+    // CKV_K8S_11 requires CPU limits, which would only slow the coordinator down. CKV_K8S_15 and CKV_K8S_43 are rules for
+    // the image, which is built locally or set by an overlay. CKV_K8S_21 requires a namespace, which kustomize sets.
     let skipped = ["CKV_K8S_11", "CKV_K8S_15", "CKV_K8S_21", "CKV_K8S_43"];
     checkov("kubernetes", FOLDER, &skipped);
 }
@@ -345,7 +344,7 @@ fn pods_mount_secrets_that_make_secrets_creates() {
                 let member = pod.component();
                 let tokens: &[&str] = match member {
                     "coordinator" => &["token", "view-token"],
-                    // The files of a worker do not permit to submit runs.
+                    // A worker gets no token, so its files do not allow it to submit runs.
                     _ => &[],
                 };
                 let own = [format!("{member}.pem"), format!("{member}-key.pem")];
@@ -370,7 +369,7 @@ fn program_finds_its_files_in_mounted_volumes() {
             assert_eq!(start.variable("HATEBEAM_TLS"), Some(mounts["tls"]));
             let credentials = start.variable("AWS_SHARED_CREDENTIALS_FILE").unwrap();
             assert_eq!(credentials, format!("{}/credentials", mounts["s3"]));
-            // The program writes only below this folder; the rest of the file system is read-only.
+            // The rest of the file system is read-only.
             assert!(mounts.values().any(|&place| place == "/var/lib/hatebeam"));
             let dir = start.option("--dir").unwrap_or("/var/lib/hatebeam/");
             assert!(dir.starts_with("/var/lib/hatebeam/"), "{dir}");
@@ -378,7 +377,7 @@ fn program_finds_its_files_in_mounted_volumes() {
     }
 }
 
-/// Returns the keys of each secret that `make-secrets` prints, or `None` if `kubectl` is not installed.
+/// Returns the keys of each secret that the script `make-secrets` prints, or `None` if `kubectl` is not installed.
 fn secrets_of(dir: &std::path::Path) -> Option<BTreeMap<String, BTreeSet<String>>> {
     tool("HATEBEAM_KUBECTL", "kubectl")?;
     let mut script = Command::new(path(&format!("{FOLDER}/make-secrets")));
@@ -406,10 +405,10 @@ fn make_secrets_without_certificates_prints_usage() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("hatebeam certs"));
 }
 
-/// A kind of connection that the network policies allow.
+/// A connection that the network policies allow.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flow {
-    /// Component label of the pods, name of a namespace, or `internet`.
+    /// The pods' component, the name of a namespace, `pod-identity` or `internet`.
     from: String,
     to: String,
     port: String,
@@ -422,7 +421,7 @@ impl Flow {
     }
 }
 
-/// Returns the connections that the policies for `Ingress` or `Egress` allow.
+/// Returns the connections that the policies allow. `direction` is `Ingress` or `Egress`.
 fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     let pods = cluster.pods();
     let of = |selector: &Value| -> Vec<String> {
@@ -432,7 +431,7 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     };
     let peers = |peer: &Value| -> Vec<String> {
         if let Some(block) = peer.get("ipBlock") {
-            // The only addresses of a node that pods can reach: names, and the pod's own credentials.
+            // The only addresses of the node that pods can reach are those of the DNS cache and of the credential service.
             match text(block, "/cidr") {
                 "169.254.20.10/32" => return vec!["kube-system".to_owned()],
                 "169.254.170.23/32" | "fd00:ec2::23/128" => return vec!["pod-identity".to_owned()],
@@ -460,7 +459,7 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
         for rule in list(policy, rules) {
             let others: Vec<String> = list(rule, peers_of_rule).flat_map(peers).collect();
             let ports: Vec<String> = list(rule, "/ports").map(port_name).collect();
-            // An empty list would allow everything.
+            // An empty list would allow all peers or all ports.
             assert!(!others.is_empty() && !ports.is_empty(), "{policy}");
             for own in &own {
                 found.extend(others.iter().flat_map(|other| {
@@ -476,7 +475,7 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     found
 }
 
-/// Returns the name or number of a policy's port.
+/// Returns the name or the number of a port in a policy.
 fn port_name(port: &Value) -> String {
     match &port["port"] {
         Value::String(name) => name.clone(),
@@ -514,7 +513,7 @@ fn network_policies_allow_only_required_connections() {
 }
 
 #[test]
-fn coordinator_has_single_coordinator_flag_exactly_if_store_is_garage() {
+fn coordinator_has_single_coordinator_flag_only_if_store_is_garage() {
     for cluster in Cluster::all() {
         let start = &cluster.starts()["hatebeam-coordinator"];
         let is_garage = start.variable("HATEBEAM_S3_ENDPOINT").is_some();

@@ -1,11 +1,11 @@
-//! Tests of the files in `deploy/` and `terraform/`. They compare these files with the program (options, variables,
-//! ports, metrics) and run checkers on them.
+//! Tests of the files in `deploy/` and `terraform/`. They compare the options, variables, ports and metrics in these files
+//! with the program, and run external tools that check the files.
 //!
-//! `scripts/deploy-tools.sh` and `scripts/terraform-tools.sh` find the checkers. A test whose checker is missing prints
-//! a message and passes.
+//! `scripts/deploy-tools.sh` and `scripts/terraform-tools.sh` find these tools. If a tool is missing, the tests that need
+//! it print a message and pass.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
+#![allow(clippy::unwrap_used)] // the lint exempts test functions but not helper functions
 
 mod compose;
 mod image;
@@ -13,7 +13,7 @@ mod kubernetes;
 mod monitoring;
 mod scripts;
 #[path = "../../objects/tests/support/servers.rs"]
-#[allow(dead_code)] // other tests use the other servers
+#[allow(dead_code)] // these tests use only some of the servers
 mod servers;
 mod support;
 mod systemd;

@@ -1,5 +1,5 @@
-//! Tests of the files in deploy/prometheus and deploy/grafana. The program must export every metric in these files,
-//! with the labels and values that their queries select.
+//! Tests of the files in deploy/prometheus and deploy/grafana. The program must export all metrics in these files, with the
+//! labels and values that the queries select.
 
 use crate::support::{list, path, read, succeeds, text, tool, yaml};
 use hatebeam_metrics::Definition;
@@ -7,7 +7,7 @@ use hatebeam_metrics::list::of_process;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the definitions of all exported series, by series name.
+/// Returns the metric definition of each exported series, by series name.
 fn series() -> BTreeMap<String, &'static Definition> {
     let mut found = BTreeMap::new();
     for process in ["coordinator", "worker"] {
@@ -26,12 +26,12 @@ fn series() -> BTreeMap<String, &'static Definition> {
     found
 }
 
-/// Returns the metrics in a query, each with its label matchers.
+/// Returns the series in a query, each with its label matchers.
 fn selected(query: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = query;
     while let Some(at) = rest.find("hatebeam_") {
-        // Skips a match inside a longer word.
+        // A match inside a longer word is not a series.
         let begins =
             !rest[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
         rest = &rest[at..];
@@ -48,7 +48,7 @@ fn selected(query: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Returns the labels in matchers such as `a="b",c=~"d|e"`, each with its values.
+/// Parses matchers such as `a="b",c=~"d|e"`. Returns each label with its values.
 fn matchers(text: &str) -> Vec<(String, Vec<String>)> {
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     parts
@@ -71,22 +71,22 @@ fn jobs() -> BTreeSet<String> {
 #[track_caller]
 fn check(place: &str, query: &str) {
     let (series, jobs) = (series(), jobs());
-    let of_prometheus = query.contains("up{") || query.starts_with("ALERTS");
+    let is_built_in = query.contains("up{") || query.starts_with("ALERTS");
     let selected = selected(query);
-    assert!(!selected.is_empty() || of_prometheus, "{place}: {query}");
+    assert!(!selected.is_empty() || is_built_in, "{place}: {query}");
     for (name, braces) in selected {
         let metric = series.get(name);
         let metric = metric.unwrap_or_else(|| panic!("{place}: {name} is not exported"));
         for (label, values) in matchers(braces) {
-            let of_metric = metric.labels.contains(&label.as_str());
+            let has_label = metric.labels.contains(&label.as_str());
             let is_known_value = |value: &String| match label.as_str() {
                 "job" => jobs.contains(value),
                 _ => {
-                    of_metric
+                    has_label
                         && (metric.values.is_empty() || metric.values.contains(&value.as_str()))
                 }
             };
-            let is_known = of_metric || label == "job";
+            let is_known = has_label || label == "job";
             assert!(
                 is_known && values.iter().all(is_known_value),
                 "{place}: {name} has no {label}={values:?}"
@@ -101,7 +101,7 @@ fn check(place: &str, query: &str) {
     }
 }
 
-/// Asserts that the metrics in a query have all labels that the query groups by or that the legend shows.
+/// Asserts that the metrics in a query have all labels by which the query groups or which the legend shows.
 #[track_caller]
 fn check_labels(place: &str, query: &str, legend: &str) {
     let series = series();
@@ -152,7 +152,7 @@ fn query_parser_finds_metrics_and_matchers() {
 }
 
 #[test]
-fn alerts_use_exported_metrics_and_have_a_runbook() {
+fn alerts_use_exported_metrics_and_have_runbook() {
     let mut names = BTreeSet::new();
     for rule in rules() {
         let name = text(&rule, "/alert").to_owned();
@@ -171,7 +171,7 @@ fn alerts_use_exported_metrics_and_have_a_runbook() {
 }
 
 #[test]
-fn every_alert_has_a_test_in_which_it_fires_and_one_in_which_it_does_not() {
+fn rule_tests_cover_firing_and_silent_case_of_each_alert() {
     let tests = read("deploy/prometheus/alerts_test.yaml");
     for rule in rules() {
         let name = text(&rule, "/alert");
@@ -183,7 +183,7 @@ fn every_alert_has_a_test_in_which_it_fires_and_one_in_which_it_does_not() {
     for test in list(file, "/tests") {
         for series in list(test, "/input_series") {
             let series = text(series, "/series");
-            // Removes the label `instance`, which Prometheus adds to the series that the program exports.
+            // Removes the label `instance`, which Prometheus adds to exported series.
             let without = series.replace(", instance=\"w\"", "");
             let without = without.replace(", instance=\"c\"", "");
             let without = without.replace("instance=\"w\"", "");
@@ -238,8 +238,8 @@ fn keda_and_monitors_use_exported_metrics() {
     assert_eq!(triggers.len(), 1);
     let query = text(triggers[0], "/metadata/query");
     check("KEDA", query);
-    // The query returns 1 or 0. With 1, the threshold asks for more workers than the maximum, which is the only place for
-    // that number.
+    // The query returns 0 or 1. For 1, the threshold must demand more workers than the maximum, so that the maximum alone
+    // determines the number of workers.
     assert!(query.ends_with("> bool 0"), "{query}");
     let threshold: f64 = text(triggers[0], "/metadata/threshold").parse().unwrap();
     let most = scaled["spec"]["maxReplicaCount"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of all shell scripts in the repository, and of the files of others.
+//! Tests of the shell scripts in the repository, and of the checksums of vendored files.
 
 use crate::support::{files_below, path, read, succeeds, tool};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ fn shell_scripts_pass_shellcheck() {
     };
     let scripts = shell_scripts();
     assert!(scripts.len() >= 10, "{scripts:?}");
-    // The shell must be given, because sourced scripts have no shebang line.
+    // The option names the shell, because sourced scripts have no shebang line.
     shellcheck.args(["--shell", "bash"]).args(&scripts);
     succeeds(shellcheck.current_dir(path(".")));
 }
@@ -46,7 +46,7 @@ fn scripts_with_shebang_are_executable_and_strict() {
 }
 
 #[test]
-fn vendored_files_have_their_checksums() {
+fn vendored_files_match_checksums() {
     let folder = "dashboard/assets/vendor";
     let sums = read(&format!("{folder}/SHA256SUMS"));
     for name in files_below(folder, "") {

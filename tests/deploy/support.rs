@@ -1,16 +1,16 @@
-//! Helpers that read the repository's files, and run the program and checkers.
+//! Helpers that read files of the repository, and run the program and external tools.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Environment variables of AWS's tools that the program reads.
+/// Standard AWS environment variables that the program reads.
 const AWS: [&str; 2] = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"];
-/// Environment variables of the images and manifests that are not settings of the program.
+/// Environment variables in the deployment files that are not settings of the program.
 const OWN: [&str; 3] = ["TMPDIR", "POD_NAME", "POD_IP"];
 
-/// Returns the path of a file or folder of the repository.
+/// Returns the path of a file or folder in the repository.
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
@@ -34,7 +34,7 @@ pub(crate) fn yaml(name: &str) -> Vec<Value> {
     parse_yaml(name, &read(name))
 }
 
-/// Returns the files below a folder of the repository whose names end in `ending`, as paths relative to the repository.
+/// Returns the files below a folder of the repository whose names end with `ending`, as paths relative to the repository.
 pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(path(folder)).unwrap() {
@@ -49,7 +49,7 @@ pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns the string at a JSON pointer. Panics if there is no string.
+/// Returns the string at a JSON pointer. Panics if there is none.
 #[track_caller]
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
@@ -58,13 +58,13 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no string at {pointer} in {value}"))
 }
 
-/// Returns the elements of the list at a JSON pointer. Returns no elements if there is no list.
+/// Returns the elements of the list at a JSON pointer, or no elements if there is no list.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
-/// Returns the entries of the object at a JSON pointer. Returns no entries if there is no object.
+/// Returns the entries of the object at a JSON pointer, or no entries if there is no object.
 pub(crate) fn table<'a>(
     value: &'a Value,
     pointer: &str,
@@ -76,8 +76,8 @@ pub(crate) fn table<'a>(
         .map(|(key, value)| (key.as_str(), value))
 }
 
-/// Returns a command that runs a tool: the program that the environment variable names, or else the program `name` in
-/// `PATH`. If there is neither, prints that the test is skipped and returns `None`.
+/// Returns a command that runs a tool. The environment variable `variable` contains the path of the tool; if it is not set,
+/// `PATH` is searched for `name`. If the tool is not found, prints a message and returns `None`.
 pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
     let named = std::env::var_os(variable).filter(|path| !path.is_empty());
     let found = named.map(PathBuf::from).or_else(|| {
@@ -108,17 +108,17 @@ pub(crate) fn succeeds(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs checkov on a folder of the repository, asserts that it reports no failures, and returns its JSON report.
-/// Returns `None` if checkov is not installed.
+/// Runs checkov on a folder of the repository, asserts that it succeeds, and returns its JSON report. Returns `None` if
+/// checkov is not installed.
 #[track_caller]
 pub(crate) fn checkov(framework: &str, folder: &str, skipped: &[&str]) -> Option<Value> {
     let mut checkov = tool("HATEBEAM_CHECKOV", "checkov")?;
-    // Checkov contains its rules; --skip-download only omits their descriptions.
+    // Checkov contains its rules, so --skip-download omits only their descriptions.
     checkov.args(["--framework", framework, "--skip-download"]);
     if !skipped.is_empty() {
         checkov.args(["--skip-check", &skipped.join(",")]);
     }
-    // The path is relative, because checkov ignores folders whose path contains `..`.
+    // The path of the folder is relative, because checkov ignores folders whose path contains `..`.
     checkov.args(["--output", "json", "--directory", folder]);
     let report = succeeds(checkov.current_dir(path(".")));
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -135,7 +135,7 @@ pub(crate) fn hatebeam() -> Command {
     command
 }
 
-/// Command line and environment with which a deployed file starts the program.
+/// The command line and environment with which a deployment file starts the program.
 #[derive(Debug)]
 pub(crate) struct Start {
     /// Name of the file or service, for error messages.
@@ -145,15 +145,15 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Asserts that the program accepts every option and value, and reads every variable.
+    /// Asserts that the program accepts all options and their values, and reads all variables.
     #[track_caller]
     pub(crate) fn check(&self) {
         let unread = self.unread_variables();
         assert!(unread.is_empty(), "{}: {unread:?}", self.place);
     }
 
-    /// Asserts that the program accepts every option and value, and returns the variables that the command does not
-    /// read.
+    /// Asserts that the program accepts all options and their values. Returns the variables that the command's help does
+    /// not mention.
     #[track_caller]
     pub(crate) fn unread_variables(&self) -> BTreeSet<&str> {
         let output = self.parsed();
@@ -174,7 +174,8 @@ impl Start {
             .collect()
     }
 
-    /// Runs the command line with a final `--help`, so that the program parses all options but does nothing.
+    /// Runs the command line with the additional option `--help`, so that the program parses all options and only prints
+    /// its help.
     fn parsed(&self) -> Output {
         let mut command = hatebeam();
         command.args(&self.args).arg("--help");
@@ -221,7 +222,7 @@ pub(crate) fn port_of(address: &str) -> u16 {
         .unwrap()
 }
 
-/// Parts of a URI.
+/// The parts of a URI.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Uri<'a> {
     pub(crate) scheme: &'a str,

@@ -1,11 +1,11 @@
-//! Tests of the services in deploy/systemd.
+//! Tests of the systemd units in deploy/systemd.
 
 use crate::support::{Start, port_of, read, succeeds, tool};
 use std::path::Path;
 use std::process::Command;
 
 const PROGRAM: &str = "/usr/local/bin/hatebeam";
-/// Maximum exposure that `systemd-analyze security` may report, in tenths, from 0 (no access to the machine) to 100.
+/// Maximum exposure level that `systemd-analyze security` may report, in tenths. The scale is from 0 (least exposed) to 100.
 const EXPOSURE: &str = "15";
 
 struct Unit {
@@ -35,8 +35,8 @@ impl Unit {
         }
     }
 
-    /// Returns the command lines and environments that result from the example environment file: one for each line with
-    /// OPTIONS, including lines that are commented out. Each environment contains all variables of the file.
+    /// Returns one command line with its environment for each OPTIONS line in the example environment file, including
+    /// commented-out lines. Each environment contains all other variables in the file.
     fn starts(&self) -> Vec<Start> {
         let file = self.value("EnvironmentFile");
         assert_eq!(file, format!("/etc/hatebeam/{}.env", self.name));
@@ -67,7 +67,8 @@ impl Unit {
         options.iter().map(start).collect()
     }
 
-    /// Writes the unit and the drop-in poweroff.conf to a folder. The unit contains the path of the tested program.
+    /// Writes the unit, with the path of the tested program, and the drop-in poweroff.conf to a folder. Returns the path of
+    /// the unit.
     fn install(&self, dir: &Path) -> std::path::PathBuf {
         let file = dir.join(format!("hatebeam-{}.service", self.name));
         let text = self
@@ -110,11 +111,11 @@ fn units_match_exit_codes_and_folders_of_program() {
     assert!(sysusers.lines().any(|line| line.starts_with("u hatebeam ")));
     for unit in Unit::all() {
         assert_eq!(unit.value("User"), "hatebeam");
-        // SIGINT and SIGTERM both stop the program gracefully. The documentation names SIGINT.
+        // SIGINT stops the program gracefully.
         assert_eq!(unit.value("KillSignal"), "SIGINT");
-        // 2 is the exit code for a wrong command line.
+        // The program exits with code 2 if its command line is wrong, so a restart would not help.
         assert_eq!(unit.value("RestartPreventExitStatus"), "2");
-        // The program writes only below the unit's writable folder.
+        // All folders to which the program writes are below the unit's writable folder.
         let folder = format!("/var/lib/{}", unit.value("StateDirectory"));
         assert_eq!(unit.value("Environment"), format!("TMPDIR={folder}"));
         for start in unit.starts() {
@@ -134,7 +135,7 @@ fn units_pass_systemd_analyze_verify() {
         let unit_file = unit.install(dir.path());
         let output = verify.arg("verify").arg(unit_file).output().unwrap();
         let messages = String::from_utf8_lossy(&output.stderr);
-        // Ignores messages about other units on the machine.
+        // Ignores messages about other units on this machine.
         let is_clean = !messages.lines().any(|line| line.contains("hatebeam"));
         assert!(
             output.status.success() && is_clean,

@@ -1,4 +1,4 @@
-//! Tests of the modules in terraform/, with checkov, with Terraform's mock provider, and with moto.
+//! Tests of the Terraform modules in terraform/. They use checkov, Terraform's mock provider, and moto, a mock of AWS.
 
 mod applied;
 mod machine;
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 const MODULES: [&str; 2] = ["bucket", "cluster"];
 
-/// An initialized copy of the modules. Terraform writes its files to the copy and not to the checkout.
+/// An initialized copy of the modules, to which Terraform writes its files instead of to the checkout.
 struct Workshop {
     dir: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
-        // Skips files that `terraform init` has created in the checkout.
+        // Skips files that `terraform init` creates.
         if name.to_str().unwrap().starts_with(".terraform") {
             continue;
         }
@@ -38,7 +38,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Returns whether Terraform has a configuration file, which may name a provider mirror.
+/// Returns `true` if Terraform has a configuration file, which may contain the location of a provider mirror.
 fn is_configured() -> bool {
     let named = std::env::var_os("TF_CLI_CONFIG_FILE").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".terraformrc"));
@@ -46,7 +46,7 @@ fn is_configured() -> bool {
 }
 
 impl Workshop {
-    /// Creates the copy. If Terraform or its AWS provider is not installed, prints a message and returns `None`.
+    /// Creates the copy. If Terraform or a mirror with its AWS provider is missing, prints a message and returns `None`.
     fn open() -> Option<Workshop> {
         tool("HATEBEAM_TERRAFORM", "terraform")?;
         let plugins = std::env::var_os("HATEBEAM_TERRAFORM_PLUGINS")
@@ -87,7 +87,7 @@ impl Workshop {
         if config.exists() {
             command.env("TF_CLI_CONFIG_FILE", config);
         }
-        // Removes credentials, in case a test contacts AWS by mistake.
+        // Removes the user's credentials, in case a test contacts AWS by mistake.
         command
             .current_dir(self.path(&format!("terraform/{module}")))
             .env("AWS_EC2_METADATA_DISABLED", "true")
@@ -101,7 +101,7 @@ impl Workshop {
     }
 }
 
-/// Copy of the modules that all tests share, because its initialization takes seconds.
+/// Copy of the modules that the tests share, because the initialization takes seconds.
 static WORKSHOP: LazyLock<Option<Workshop>> = LazyLock::new(Workshop::open);
 
 #[test]
@@ -141,7 +141,7 @@ fn modules_pass_checkov_and_skip_only_rules_that_they_violate() {
     assert_eq!(used, exceptions());
 }
 
-/// Returns the ids of the checkov rules that comments in the modules skip.
+/// Returns the IDs of the checkov rules that comments in the modules skip.
 fn exceptions() -> BTreeSet<String> {
     let files = MODULES.map(|module| files_below(&format!("terraform/{module}"), ".tf"));
     let mut ids = BTreeSet::new();
@@ -155,11 +155,11 @@ fn exceptions() -> BTreeSet<String> {
     ids
 }
 
-/// Results of the run `user_data` in the Terraform tests of the module `cluster`.
+/// Results of the Terraform test `user_data` of the module `cluster`.
 struct Rendered {
-    /// Files of each kind of machine by path: its settings and those in its user data.
+    /// For each kind of machine, the files in its user data and in its settings object, by path.
     machines: BTreeMap<String, BTreeMap<String, String>>,
-    /// Text of the module's output `next`.
+    /// The module's output `next`.
     next: String,
 }
 
@@ -176,7 +176,7 @@ fn unpacked(base64: &str) -> String {
     String::from_utf8(unpack.wait_with_output().unwrap().stdout).unwrap()
 }
 
-/// Returns the contents of the files in a cloud-config, by path. The cloud-config's YAML is also valid JSON.
+/// Returns the contents of the files in a cloud-config, by path. The YAML of the cloud-config is also valid JSON.
 fn files_of(user_data: &str) -> BTreeMap<String, String> {
     assert!(user_data.starts_with("#cloud-config\n"), "{user_data}");
     let lines = user_data.lines().filter(|line| !line.starts_with('#'));
@@ -229,14 +229,14 @@ impl Rendered {
 
 static RENDERED: LazyLock<Option<Rendered>> = LazyLock::new(Rendered::read);
 
-/// Returns the command line and environment with which the unit of a role starts the program on a machine with the
-/// given files.
+/// Returns the command line and environment with which the unit of a role starts the program. `files` are the files of the
+/// machine.
 fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
     let unit = &files[&format!("/etc/systemd/system/hatebeam-{role}.service")];
     let env = &files[&format!("/etc/hatebeam/{role}.env")];
     let assigns = |line: &str| {
         let (name, value) = line.split_once('=').unwrap();
-        // The machine replaces these by its own address and price.
+        // The script `prepare` replaces these placeholders with the machine's address and price.
         let value = value.replace("@ADDRESS@", "10.77.0.9");
         (
             name.to_owned(),
@@ -268,7 +268,7 @@ fn program_accepts_command_lines_of_machines() {
         start.check();
         assert_eq!(start.variable("HATEBEAM_TLS"), Some("/run/hatebeam/tls"));
         assert!(!start.has("--insecure-bind"), "{machine}");
-        // The unit runs as this user.
+        // The service runs as this user.
         assert!(files["/usr/lib/sysusers.d/hatebeam.conf"].contains("u hatebeam "));
         if is_worker {
             assert_eq!(start.port("--listen"), 7801);
@@ -296,7 +296,7 @@ fn program_accepts_command_lines_of_machines() {
 }
 
 #[test]
-fn machines_have_the_scripts_that_they_run() {
+fn machines_contain_scripts_that_their_files_call() {
     let Some(rendered) = &*RENDERED else { return };
     for (machine, files) in &rendered.machines {
         for (name, content) in files {
@@ -319,7 +319,7 @@ fn machines_have_the_scripts_that_they_run() {
     }
 }
 
-/// Returns the command lines of the program in a document.
+/// Returns the arguments of each command line of the program in a document.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let whole = text.replace("\\\n", " ");
     let lines = whole.lines().map(str::trim);
@@ -367,7 +367,7 @@ fn readme_lists_every_variable() {
     }
 }
 
-/// Types that the module rents if the user names no other ones.
+/// Returns the default machine types of the module `cluster`.
 fn default_types() -> Vec<String> {
     let variables = read("terraform/cluster/variables.tf");
     let (_, after) = variables
@@ -377,7 +377,7 @@ fn default_types() -> Vec<String> {
     quoted(list.split_once("default = [").unwrap().1)
 }
 
-/// Quoted texts, as in a list.
+/// Returns the quoted strings in a text.
 fn quoted(text: &str) -> Vec<String> {
     text.split('"')
         .skip(1)
@@ -387,7 +387,7 @@ fn quoted(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_rented_machine_has_a_price() {
+fn price_table_contains_all_machine_types_of_modules() {
     let mut types = default_types();
     assert!(types.len() >= 8, "{types:?}");
     let machines = read("terraform/cluster/machines.tf");
@@ -400,7 +400,7 @@ fn every_rented_machine_has_a_price() {
             .filter(|text| text.contains('.')),
     );
     assert!(types.contains(&"t3.small".to_owned()) && types.contains(&"t4g.small".to_owned()));
-    // The machines of a first try.
+    // The bucket's output `next` contains these types.
     let first = read("terraform/bucket/outputs.tf");
     let (_, list) = first.split_once("worker_instance_types = [").unwrap();
     types.extend(quoted(list.split_once(']').unwrap().0));
@@ -409,8 +409,8 @@ fn every_rented_machine_has_a_price() {
     }
 }
 
-/// Runs the commands of the output `next` of the bucket with stand-ins for AWS and Terraform, and returns the variables
-/// that they write.
+/// Runs the commands in the output `next` of the module `bucket`, with stand-ins for the AWS CLI and Terraform. Returns the
+/// variables file that the commands write.
 fn written_variables(workshop: &Workshop) -> String {
     let output = succeeds(workshop.terraform("bucket").args([
         "test",
@@ -445,7 +445,7 @@ fn written_variables(workshop: &Workshop) -> String {
 }
 
 #[test]
-fn cluster_accepts_the_variables_that_are_written_down() {
+fn cluster_accepts_variables_that_bucket_commands_write() {
     let Some(workshop) = &*WORKSHOP else { return };
     let written = written_variables(workshop);
     assert!(written.contains("binary_x86_64 = \"1310ca2c"), "{written}");

@@ -1,4 +1,4 @@
-//! Applies the module `cluster` to moto, a mock of AWS that starts no machines.
+//! Test that applies the module `cluster` to moto, a mock of AWS that starts no machines.
 
 use super::Workshop;
 use crate::servers::Server;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
-/// The provider with the mock's keys. moto serves buckets below its own address only.
+/// Configuration of the AWS provider for moto, which serves buckets only with path-style URLs.
 const PROVIDER: &str = r#"
 provider "aws" {
   region            = var.region
@@ -19,7 +19,7 @@ provider "aws" {
 }
 "#;
 
-/// Settings that a user may change during a run.
+/// Changes of settings that a user may make during a run.
 const CHANGES: [&str; 6] = [
     "-var=workers=3",
     "-var=quiet_minutes=9",
@@ -29,19 +29,19 @@ const CHANGES: [&str; 6] = [
     "-var=binary_x86_64=2222222222222222222222222222222222222222222222222222222222222222",
 ];
 
-/// The module `cluster`, and a mock of AWS.
+/// A copy of the module `cluster`, and a mock of AWS.
 struct Account {
     workshop: Workshop,
     server: Server,
 }
 
 impl Account {
-    /// Returns `None` if Terraform, its provider or moto is not installed.
+    /// Prepares the module and starts moto. Returns `None` if Terraform, its AWS provider or moto is not installed.
     fn open() -> Option<Account> {
         let workshop = Workshop::open()?;
         let server = Server::moto()?;
         let module = |name: &str| workshop.path(&format!("terraform/cluster/{name}"));
-        // moto has no budgets.
+        // moto does not support budgets.
         let limits = std::fs::read_to_string(module("limits.tf")).unwrap();
         let (limits, _) = limits
             .split_once("resource \"aws_budgets_budget\"")
@@ -75,7 +75,8 @@ impl Account {
         succeeds(self.terraform(&args).args(changes));
     }
 
-    /// Returns the actions of a plan, as pairs of an action and an address. An update of a resource is not among them.
+    /// Plans changes of variables. Returns each creation and deletion in the plan as a pair of the action and the resource's
+    /// address.
     fn creations_and_deletions(&self, changes: &[&str]) -> BTreeSet<(String, String)> {
         succeeds(
             self.terraform(&["plan", "-input=false", "-out=plan"])
@@ -94,11 +95,11 @@ impl Account {
             .collect()
     }
 
-    /// Sends a request to a service of AWS and returns the answer's body.
+    /// Sends a request to an AWS service of moto and returns the response.
     fn ask(&self, service: &str, body: &str) -> String {
         let address: SocketAddr = self.server.address();
         let mut stream = TcpStream::connect(address).unwrap();
-        // moto takes the service from the signature, which it does not check.
+        // moto reads the name of the service from the signature, but does not verify the signature.
         write!(
             stream,
             "POST / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\
@@ -113,7 +114,7 @@ impl Account {
         answer
     }
 
-    /// Returns the machines that exist, as pairs of an identifier and a state.
+    /// Returns all machines as pairs of an ID and a state.
     fn machines(&self) -> BTreeSet<(String, String)> {
         let answer = self.ask("ec2", "Action=DescribeInstances&Version=2016-11-15");
         let ids = elements(&answer, "instanceId");
@@ -129,7 +130,7 @@ impl Account {
     }
 }
 
-/// Returns the texts of the XML elements with this name.
+/// Returns the contents of the XML elements with the given name.
 fn elements(xml: &str, name: &str) -> Vec<String> {
     let (start, end) = (format!("<{name}>"), format!("</{name}>"));
     let parts = xml.split(&start).skip(1);
@@ -139,17 +140,17 @@ fn elements(xml: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn cluster_can_be_applied_changed_during_a_run_and_destroyed() {
+fn cluster_can_be_applied_changed_during_run_and_destroyed() {
     let Some(account) = Account::open() else {
         return;
     };
     account.apply(&[]);
     let resources = account.resources();
     assert!(resources.len() >= 35, "{resources:?}");
-    // A second apply only extends the deadline.
+    // A second plan creates and deletes nothing.
     assert_eq!(account.creations_and_deletions(&[]), BTreeSet::new());
 
-    // A run is open, so the watchdog has started a worker.
+    // Starts a worker, as the watchdog does while a run is open.
     account.ask(
         "autoscaling",
         "Action=SetDesiredCapacity&Version=2011-01-01&AutoScalingGroupName=hatebeam-workers&DesiredCapacity=1",
@@ -171,7 +172,7 @@ fn cluster_can_be_applied_changed_during_a_run_and_destroyed() {
     account.apply(&CHANGES);
     assert_eq!(account.machines(), running);
 
-    // In another region Terraform finds nothing, and would forget everything.
+    // In another region, Terraform would find no resources and remove all of them from its state, so it must fail.
     let before = account.resources();
     for action in [&["plan"][..], &["destroy", "-auto-approve"]] {
         let mut command = account.terraform(action);
@@ -212,7 +213,7 @@ fn cluster_can_be_applied_changed_during_a_run_and_destroyed() {
         let left = elements(&account.ask(service, body), name);
         assert_eq!(left, Vec::<String>::new(), "{service}");
     }
-    // The account's own VPC.
+    // Only the account's default VPC remains.
     let vpcs = account.ask("ec2", "Action=DescribeVpcs&Version=2016-11-15");
     assert_eq!(elements(&vpcs, "isDefault"), ["true"]);
 }

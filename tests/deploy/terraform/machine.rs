@@ -1,4 +1,4 @@
-//! Tests of the scripts that run on the AWS machines. Stand-ins replace AWS, the clock and the system's commands.
+//! Tests of the scripts on the AWS machines. Stand-ins replace the AWS CLI, the clock and other system commands.
 
 use crate::support::{files_below, read, succeeds, tool};
 use std::io::Write;
@@ -56,14 +56,14 @@ fn units_pass_systemd_analyze_verify() {
         .output()
         .unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
-    // Ignores messages about other units, and about the missing script in secrets.conf.
+    // Ignores messages about other units, and about the missing script fetch-secrets.
     let is_clean = messages
         .lines()
         .all(|line| !line.contains("hatebeam") || line.contains("fetch-secrets"));
     assert!(is_clean, "{messages}");
 }
 
-/// Writes the service of the worker of a NUMA node as Terraform and the script `boot` do, and returns its path.
+/// Writes the unit for the worker of a NUMA node, as Terraform and the script `boot` do. Returns the path of the unit.
 fn numa_unit(dir: &Path) -> PathBuf {
     let text = read("deploy/systemd/hatebeam-worker.service")
         .replace("/usr/local/bin/hatebeam", "/bin/true")
@@ -76,7 +76,7 @@ fn numa_unit(dir: &Path) -> PathBuf {
     dir.join("hatebeam-worker@1.service")
 }
 
-/// A folder that is the root of the file system for a script, with stand-ins for the commands that the script calls.
+/// A folder that a script uses as the root of the file system, with stand-ins for the commands that the script calls.
 pub(super) struct Machine {
     dir: tempfile::TempDir,
 }
@@ -116,7 +116,7 @@ impl Machine {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Writes a command that logs its arguments and then runs `script` in the machine's folder.
+    /// Writes a command that logs its name and arguments, and then runs `script` in the machine's folder.
     pub(super) fn command(&self, file: &str, script: &str) {
         let name = file.rsplit_once('/').map_or(file, |(_, name)| name);
         let dir = self.dir.path().display();
@@ -132,12 +132,12 @@ impl Machine {
         self.command(&format!("bin/{name}"), script);
     }
 
-    /// Runs a script, with its absolute paths changed to paths below the machine's folder.
+    /// Runs a script with its absolute paths replaced by paths below the machine's folder.
     pub(super) fn run(&self, script: &str) -> Output {
         self.run_with(script, &[])
     }
 
-    /// Runs a script with arguments.
+    /// Runs a script like [`run`](Machine::run), with arguments.
     pub(super) fn run_with(&self, script: &str, args: &[&str]) -> Output {
         let mut text = read(&format!("{FOLDER}/{script}"));
         for place in [
@@ -162,7 +162,7 @@ impl Machine {
             .unwrap()
     }
 
-    /// Returns the calls since the last time, and clears the log.
+    /// Returns the logged calls of commands since the previous call of this function.
     pub(super) fn calls(&self) -> Vec<String> {
         let calls = self.read("log").lines().map(str::to_owned).collect();
         self.write("log", "");
@@ -170,7 +170,7 @@ impl Machine {
     }
 }
 
-/// Replaces the secret that the machine can fetch by files with this salt in their contents.
+/// Replaces the secret that the machine can fetch. It contains files with the given names, whose contents include `salt`.
 fn offer_secret(machine: &Machine, names: &[&str], salt: &str) {
     let tls = machine.path("tls");
     let _ = std::fs::remove_dir_all(&tls);
@@ -210,7 +210,7 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
     );
     assert!(!place("token").exists());
 
-    // Files that this role does not need are not extracted.
+    // Files that the machine's role does not need are not extracted.
     offer(
         &[
             "ca.pem",
@@ -232,7 +232,7 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
     }
     assert!(!place("ca-key.pem").exists());
 
-    // A renewed secret replaces the old files. An incomplete secret changes nothing.
+    // A renewed secret replaces the files. An incomplete secret changes nothing.
     offer(&files, "2");
     assert!(machine.run("fetch-secrets").status.success());
     offer(&files[..3], "3");
@@ -243,13 +243,13 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
             format!("{name} 2")
         );
     }
-    // The same secret again replaces no file, because another worker may be reading it.
+    // An unchanged secret replaces no files, because another worker may be reading them.
     let inode = |name: &str| std::os::unix::fs::MetadataExt::ino(&place(name).metadata().unwrap());
     let before = inode("token");
     offer(&files, "2");
     assert!(machine.run("fetch-secrets").status.success());
     assert_eq!(inode("token"), before);
-    // A replacement that fails at its last step changes nothing either.
+    // If the last step of the replacement fails, nothing changes.
     offer(&files, "4");
     machine.stand_in("mv", "exit 1");
     assert!(!machine.run("fetch-secrets").status.success());
@@ -257,14 +257,14 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
         let content = std::fs::read_to_string(place(name)).unwrap();
         assert_eq!(content, format!("{name} 2"));
     }
-    // The link and the folder that it names are left.
+    // Only the symbolic link and its target folder remain.
     let left = std::fs::read_dir(machine.path("run/hatebeam"))
         .unwrap()
         .count();
     assert_eq!(left, 2, "incomplete files were not removed");
 }
 
-/// A worker's machine whose service has this state and this number of restarts.
+/// Sets the state and the number of restarts of the machine's services.
 fn with_service(machine: &Machine, state: &str, restarts: u32) {
     let script =
         format!("case $* in *ActiveState*) echo {state} ;; *NRestarts*) echo {restarts} ;; esac");
@@ -292,7 +292,7 @@ fn machine_powers_off_after_worker_stops() {
 }
 
 #[test]
-fn machine_powers_off_if_its_worker_restarts_without_end() {
+fn machine_powers_off_if_worker_restarts_for_ten_minutes() {
     let machine = Machine::new("");
     machine.command("usr/local/lib/hatebeam/ship-logs", "");
     let is_off = |restarts| {
@@ -300,7 +300,7 @@ fn machine_powers_off_if_its_worker_restarts_without_end() {
         assert!(machine.run("power-off").status.success());
         machine.calls().contains(&"systemctl poweroff".to_owned())
     };
-    // Nine minutes of restarts, and then a minute without one.
+    // A minute without a restart ends the first series of nine minutes.
     assert!((1..10).all(|minute| !is_off(4 * minute)));
     assert!(!is_off(36));
     assert!((10..19).all(|minute| !is_off(4 * minute)));
@@ -308,7 +308,7 @@ fn machine_powers_off_if_its_worker_restarts_without_end() {
 }
 
 #[test]
-fn machine_with_several_workers_powers_off_after_the_last_one_stops() {
+fn machine_powers_off_after_last_of_several_workers_stops() {
     let machine = Machine::new("");
     machine.command("usr/local/lib/hatebeam/ship-logs", "");
     machine.write(
@@ -327,12 +327,12 @@ fn machine_with_several_workers_powers_off_after_the_last_one_stops() {
     assert!(!is_off(["active", "active"], [0, 0]));
     assert!(!is_off(["inactive", "active"], [0, 0]));
     assert!(is_off(["inactive", "failed"], [0, 0]));
-    // One of the two restarts without end.
+    // One of the two workers restarts in each of ten minutes.
     assert!((1..10).all(|minute| !is_off(["active", "activating"], [0, minute])));
     assert!(is_off(["active", "activating"], [0, 10]));
 }
 
-/// Lets a worker's machine have NUMA nodes with these processors.
+/// Creates NUMA nodes on the machine, one for each list of processors.
 fn with_nodes(machine: &Machine, processors: &[&str]) {
     for (node, processors) in processors.iter().enumerate() {
         let folder = format!("sys/devices/system/node/node{node}");
@@ -342,7 +342,7 @@ fn with_nodes(machine: &Machine, processors: &[&str]) {
 }
 
 #[test]
-fn each_numa_node_has_a_worker_if_the_settings_ask_for_it() {
+fn boot_starts_worker_per_numa_node_if_setting_is_true() {
     let one = "systemctl enable --now --no-block hatebeam-worker.service";
     let two =
         "systemctl enable --now --no-block hatebeam-worker@0.service hatebeam-worker@1.service";
@@ -377,7 +377,7 @@ fn each_numa_node_has_a_worker_if_the_settings_ask_for_it() {
 }
 
 #[test]
-fn worker_of_a_numa_node_has_its_own_ports_and_environment() {
+fn workers_of_numa_nodes_have_different_ports_and_environments() {
     let sum = sum_of(&new_machine("worker", "0"));
     let machine = new_machine("worker", &sum);
     let env = machine.read("etc/hatebeam/machine.env");
@@ -408,7 +408,7 @@ fn worker_of_a_numa_node_has_its_own_ports_and_environment() {
         machine.read("etc/hatebeam/worker-1.env"),
         options([7802, 9102])
     );
-    // The other worker still finds its placeholders.
+    // The common environment file still contains the placeholders.
     assert!(
         machine
             .read("etc/hatebeam/worker.env")
@@ -417,7 +417,7 @@ fn worker_of_a_numa_node_has_its_own_ports_and_environment() {
 }
 
 #[test]
-fn all_disks_of_the_instance_store_are_used() {
+fn all_disks_of_instance_store_are_used() {
     let line = |name: &str| format!("{name} Amazon EC2 NVMe Instance Storage\n");
     let system = "/dev/nvme0n1 Amazon Elastic Block Store\n";
     for (disks, device) in [
@@ -451,14 +451,14 @@ fn all_disks_of_the_instance_store_are_used() {
         let mut calls = machine.calls();
         calls.retain(|call| !call.starts_with("lsblk") && !call.starts_with("mountpoint"));
         assert_eq!(calls, expected);
-        // A restart of the service leaves mounted disks alone.
+        // If the disks are already mounted, the script changes nothing.
         machine.stand_in("mountpoint", "");
         assert!(machine.run("disks").status.success());
         assert_eq!(machine.calls().len(), 1);
     }
 }
 
-/// Returns a new machine for a role. The name of its program in the bucket is the checksum `sum`.
+/// Returns a new machine with the given role. `sum` is the checksum of its program, and the program's name in the bucket.
 fn new_machine(role: &str, sum: &str) -> Machine {
     let machine = Machine::new(&format!(
         "ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\nPER_NUMA_NODE=false\n"
@@ -501,7 +501,7 @@ fn boot_starts_guard_first_and_service_last() {
         assert!(output.status.success(), "{output:?}");
         let calls = machine.calls();
         let at = |call: &str| calls.iter().position(|made| made == call);
-        // The guard starts before any step that can fail.
+        // The second call starts the guard, before the steps that can fail.
         assert_eq!(
             at(&format!(
                 "systemctl enable --now hatebeam-{guard}.timer hatebeam-logs.timer"
@@ -514,7 +514,7 @@ fn boot_starts_guard_first_and_service_last() {
 }
 
 #[test]
-fn service_starts_with_its_program_address_and_price() {
+fn prepare_sets_program_address_and_price_of_service() {
     let sum = sum_of(&new_machine("worker", "0"));
     for (cycle, price, expected) in [
         ("spot", "1.382100", "--price-per-hour 1.382100"),
@@ -536,7 +536,7 @@ fn service_starts_with_its_program_address_and_price() {
         let asks = "--instance-types c5d.18xlarge --availability-zone us-east-1b";
         let is_asked = calls.iter().any(|call| call.contains(asks));
         assert_eq!(is_asked, cycle == "spot");
-        // A restart with the same program downloads nothing.
+        // If the program is already installed, `prepare` does not download it.
         assert!(machine.run("prepare").status.success());
         assert!(
             machine
@@ -548,14 +548,14 @@ fn service_starts_with_its_program_address_and_price() {
 }
 
 #[test]
-fn program_with_another_checksum_is_not_installed() {
+fn prepare_does_not_install_program_with_wrong_checksum() {
     let machine = new_machine("worker", &"0".repeat(64));
     assert!(!machine.run("prepare").status.success());
     assert!(!machine.path("usr/local/bin/hatebeam").exists());
 }
 
 #[test]
-fn update_writes_only_what_has_changed() {
+fn update_writes_settings_and_keeps_files_if_download_fails() {
     let machine = Machine::new("");
     machine.stand_in("aws", "[ \"$1 $2\" = 's3 cp' ] && cp settings \"${@: -1}\"");
     machine.stand_in("systemctl", "");
@@ -591,7 +591,7 @@ fn update_writes_only_what_has_changed() {
     assert!(machine.run("update").status.success());
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), "A=2\n");
     assert!(!reloads());
-    // Without an answer nothing changes, and only --wait tries again.
+    // If the download fails, no file changes, and the script retries only with --wait.
     machine.stand_in("aws", "exit 1");
     assert!(!machine.run("update").status.success());
     assert_eq!(machine.calls().len(), 1);
@@ -601,7 +601,7 @@ fn update_writes_only_what_has_changed() {
 }
 
 #[test]
-fn logs_are_copied_in_pieces_and_never_lost() {
+fn ship_logs_copies_each_piece_and_retries_failed_copies() {
     let machine = Machine::new("LOGS=s3://bucket/logs/x/worker\n");
     machine.write("etc/machine-id", "abc\n");
     machine.stand_in("date", "cat now");
@@ -629,13 +629,13 @@ fn logs_are_copied_in_pieces_and_never_lost() {
 }
 
 #[test]
-fn end_of_a_run_is_mailed_and_the_operators_command_runs() {
+fn on_event_mails_end_of_run_and_runs_command_of_operator() {
     let machine = Machine::new("TOPIC=topic\n");
     machine.write(
         "etc/hatebeam/event-command",
-        "echo \"$HATEBEAM_EVENT\" >>told\ncat >>told\n",
+        "echo \"$HATEBEAM_EVENT\" >>events\ncat >>events\n",
     );
-    machine.write("told", "");
+    machine.write("events", "");
     machine.stand_in("aws", "");
     for (event, mails) in [
         ("finished", 1),
@@ -668,7 +668,7 @@ fn end_of_a_run_is_mailed_and_the_operators_command_runs() {
         assert_eq!(calls.len(), mails, "{calls:?}");
     }
     assert_eq!(
-        machine.read("told"),
+        machine.read("events"),
         "finished\n{json}\nfailed\n{json}\ncancelled\n{json}\ndepth\n{json}\n"
     );
 }

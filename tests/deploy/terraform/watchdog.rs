@@ -1,28 +1,28 @@
-//! The watchdog of the coordinator's machine, with stand-ins for AWS, the clock and the coordinator.
+//! Tests of the watchdog script on the coordinator's machine. Stand-ins replace the AWS CLI, the clock and the coordinator.
 
 use super::machine::Machine;
 use crate::support::{hatebeam, succeeds, tool};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-/// The coordinator's machine, with a clock that each run of the watchdog advances.
+/// The coordinator's machine. Each execution of the watchdog advances its clock.
 struct Watchdog {
     machine: Machine,
     now: u64,
-    /// Time between two runs.
+    /// Time between two executions of the watchdog.
     seconds: u64,
-    /// Depth of the runs, which grows with each run of the watchdog.
+    /// Depth that the coordinator reports for all runs.
     depth: u32,
 }
 
-/// Effects of one run of the watchdog.
+/// Effects of one execution of the watchdog.
 #[derive(Debug, Default, PartialEq)]
 struct Effects {
     capacity: Option<String>,
     heartbeat: bool,
     power_off: bool,
     failed: bool,
-    /// Subject of the mail that it sent.
+    /// First word of the subject of the mail, without the prefix `hatebeam: `.
     mail: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Effects {
         }
     }
 
-    /// A run that fails and does nothing, because the status is unknown.
+    /// Effects of an execution that fails without any other effect, because the coordinator's status is unknown.
     fn failure() -> Effects {
         Effects {
             failed: true,
@@ -45,7 +45,7 @@ impl Effects {
 }
 
 impl Watchdog {
-    /// Returns `None`, and prints a message, without `jq`.
+    /// Prepares the machine. Prints a message and returns `None` if `jq` is not installed.
     fn new() -> Option<Watchdog> {
         tool("HATEBEAM_JQ", "jq")?;
         let machine = Machine::new(
@@ -65,13 +65,14 @@ impl Watchdog {
         })
     }
 
-    /// Runs the watchdog with a number of connected workers, and one run in each of these states.
+    /// Executes the watchdog with the given number of connected workers and one run in each of the given states. The runs
+    /// are one depth further than at the previous execution.
     fn with(&mut self, workers: usize, runs: &[&str]) -> Effects {
         self.depth += 1;
         self.at_the_same_depth(workers, runs)
     }
 
-    /// Runs the watchdog with no progress since the last time.
+    /// Executes the watchdog with runs at the same depth as at the previous execution.
     fn at_the_same_depth(&mut self, workers: usize, runs: &[&str]) -> Effects {
         let depth = self.depth;
         let run = |state| serde_json::json!({"run": "r", "state": state, "depth": depth});
@@ -83,19 +84,19 @@ impl Watchdog {
         self.with_answer(&status.to_string())
     }
 
-    /// Runs the watchdog with this answer of the coordinator.
+    /// Executes the watchdog with the given answer of the coordinator.
     fn with_answer(&mut self, status: &str) -> Effects {
         self.machine.write("status", status);
         self.run()
     }
 
-    /// Runs the watchdog without an answer of the coordinator.
+    /// Executes the watchdog without an answer of the coordinator.
     fn without_answer(&mut self) -> Effects {
         let _ = std::fs::remove_file(self.machine.path("status"));
         self.run()
     }
 
-    /// Changes a setting, as `update` does after `terraform apply`.
+    /// Changes a setting of the machine.
     fn set(&self, name: &str, value: &str) {
         let file = "etc/hatebeam/machine.env";
         let env = self.machine.read(file);
@@ -139,11 +140,11 @@ impl Watchdog {
 }
 
 #[test]
-fn workers_start_with_a_run_and_stop_after_it() {
+fn watchdog_starts_workers_for_open_run_and_stops_them_later() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
-    // The alarm needs some time to receive the first heartbeats.
+    // The watchdog starts no workers until the alarm has received heartbeats for some time.
     for _ in 0..4 {
         let effects = watchdog.with(0, &["queued", "finished"]);
         assert_eq!(effects, Effects::success(None));
@@ -159,7 +160,7 @@ fn workers_start_with_a_run_and_stop_after_it() {
         let effects = watchdog.with(8, &["finished"]);
         assert_eq!(effects, Effects::success(None));
     }
-    // A new run within QUIET_MINUTES: the workers continue.
+    // A new run within QUIET_MINUTES keeps the workers.
     let effects = watchdog.with(8, &["queued", "finished"]);
     assert_eq!(effects, Effects::success(Some("8")));
     for _ in 0..4 {
@@ -174,7 +175,7 @@ fn workers_start_with_a_run_and_stop_after_it() {
 }
 
 #[test]
-fn workers_of_one_machine_count_once() {
+fn workers_on_same_machine_count_once() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -185,13 +186,13 @@ fn workers_of_one_machine_count_once() {
         let workers = [worker("a", "i-1"), worker("b", "i-1"), worker("c", "i-2")];
         let status = serde_json::json!({"runs": [run], "workers": workers});
         let effects = watchdog.with_answer(&status.to_string());
-        // WORKERS is 3, so one machine is missing for LONELY_MINUTES.
+        // WORKERS is 3, so one machine is missing. The mail follows after LONELY_MINUTES.
         let mail = (round == 4).then_some("missing");
         assert_eq!(effects.mail.as_deref(), mail, "{round}");
     }
 }
 
-/// A watchdog that runs every five minutes, for shorter tests: each run takes a while.
+/// Returns a watchdog that is executed every five minutes, so that a test needs fewer executions.
 fn slow_watchdog() -> Option<Watchdog> {
     let mut watchdog = Watchdog::new()?;
     watchdog.seconds = 300;
@@ -199,7 +200,7 @@ fn slow_watchdog() -> Option<Watchdog> {
 }
 
 #[test]
-fn without_an_answer_everything_stops() {
+fn watchdog_stops_workers_and_machine_without_answer() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -209,7 +210,7 @@ fn without_an_answer_everything_stops() {
     for _ in 0..5 {
         assert_eq!(watchdog.without_answer(), Effects::failure());
     }
-    // An invalid answer counts as none.
+    // An invalid answer is equivalent to no answer.
     for status in ["", "no", "[]", "{\"runs\":[]}", "{\"workers\":[]}"] {
         let effects = watchdog.with_answer(status);
         assert!(
@@ -218,13 +219,13 @@ fn without_an_answer_everything_stops() {
         );
         assert_eq!(effects.capacity.as_deref(), Some("0"), "{status}");
     }
-    // The machine is powered off even if AWS refuses the call.
+    // The watchdog powers the machine off even if AWS refuses the call.
     watchdog.machine.stand_in("aws", "exit 1");
     assert!(watchdog.without_answer().power_off);
 }
 
 #[test]
-fn one_answer_restarts_the_waiting_time() {
+fn one_answer_restarts_waiting_time() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -240,7 +241,8 @@ fn one_answer_restarts_the_waiting_time() {
     assert!(watchdog.without_answer().power_off);
 }
 
-/// The capacities that consecutive runs set, without repetitions.
+/// Returns the capacities that consecutive executions set, without consecutive duplicates. `-` means that an execution set
+/// none.
 fn capacities(watchdog: &mut Watchdog, runs: usize, workers: usize) -> Vec<String> {
     let capacity = |_| {
         let effects = watchdog.with(workers, &["running"]);
@@ -253,7 +255,7 @@ fn capacities(watchdog: &mut Watchdog, runs: usize, workers: usize) -> Vec<Strin
 }
 
 #[test]
-fn machines_without_a_connected_worker_rest_for_longer_and_longer() {
+fn pauses_without_connected_worker_become_longer() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -261,24 +263,24 @@ fn machines_without_a_connected_worker_rest_for_longer_and_longer() {
     let effects = watchdog.with(0, &["running"]);
     assert_eq!(effects.capacity.as_deref(), Some("0"));
     assert_eq!(effects.mail.as_deref(), Some("lonely"));
-    // One mail is enough.
+    // The mail is sent only once.
     assert_eq!(watchdog.with(0, &["running"]).mail, None);
     assert_eq!(capacities(&mut watchdog, 10, 0), ["0"]);
     assert_eq!(capacities(&mut watchdog, 4, 0), ["3"]);
-    // The second rest takes two hours.
+    // The second pause takes two hours.
     assert_eq!(capacities(&mut watchdog, 24, 0), ["0"]);
     assert_eq!(capacities(&mut watchdog, 4, 0), ["3"]);
     assert_eq!(capacities(&mut watchdog, 2, 0), ["0"]);
-    // A late worker has connected.
+    // Workers connect at last.
     assert_eq!(capacities(&mut watchdog, 3, 3), ["3"]);
-    // The next rest takes an hour again.
+    // The next pause takes one hour again.
     assert_eq!(capacities(&mut watchdog, 3, 0), ["3"]);
     assert_eq!(capacities(&mut watchdog, 12, 0), ["0"]);
     assert_eq!(capacities(&mut watchdog, 1, 0), ["3"]);
 }
 
 #[test]
-fn run_without_progress_stops_until_the_list_of_runs_changes() {
+fn workers_of_run_without_progress_stop_until_list_of_runs_changes() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -291,7 +293,7 @@ fn run_without_progress_stops_until_the_list_of_runs_changes() {
     let effects = watchdog.at_the_same_depth(3, &["running"]);
     assert_eq!(effects.capacity.as_deref(), Some("0"));
     assert_eq!(effects.mail.as_deref(), Some("stuck"));
-    // The workers are gone, and hours pass.
+    // The workers remain stopped.
     for _ in 0..20 {
         let effects = watchdog.at_the_same_depth(0, &["running"]);
         assert_eq!(effects, Effects::success(Some("0")));
@@ -302,7 +304,7 @@ fn run_without_progress_stops_until_the_list_of_runs_changes() {
 }
 
 #[test]
-fn workers_stop_while_a_game_is_read_back() {
+fn workers_stop_while_game_is_read_back() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -335,7 +337,7 @@ fn missing_workers_send_one_mail() {
     assert_eq!(effects.capacity.as_deref(), Some("3"));
     assert_eq!(watchdog.with(2, &["running"]).mail, None);
     assert_eq!(watchdog.with(3, &["running"]).mail, None);
-    // It is a new problem after all have been connected.
+    // After all workers have been connected, missing workers are a new problem.
     let mails: Vec<_> = (0..5)
         .filter_map(|_| watchdog.with(1, &["running"]).mail)
         .collect();
@@ -343,7 +345,7 @@ fn missing_workers_send_one_mail() {
 }
 
 #[test]
-fn failures_send_no_heartbeat() {
+fn failed_execution_sends_no_heartbeat() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
@@ -362,7 +364,7 @@ fn failures_send_no_heartbeat() {
 }
 
 #[test]
-fn damaged_marks_are_replaced() {
+fn watchdog_replaces_damaged_marks() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
@@ -393,7 +395,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn watchdog_reads_the_status_of_a_real_coordinator() {
+fn watchdog_reads_status_of_real_coordinator() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
