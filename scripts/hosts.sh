@@ -1,6 +1,6 @@
-# Sourced before the tests that need several hosts. The hosts are network namespaces: `ip` creates them, `tc` makes their
-# links slow, and `nft` makes the links lossy. Prints a message for everything that this machine lacks or forbids; the
-# tests then skip it.
+# Source this file before the tests with several hosts. The hosts are network namespaces: `ip` creates them, `tc` slows
+# their links down, and `nft` drops packets. If this machine lacks or forbids one of these tools, the script prints a
+# message, and the tests that need it are skipped.
 
 if [ "$(id -u)" -ne 0 ]; then
     echo "skipped: tests with several hosts (network namespaces need root)"

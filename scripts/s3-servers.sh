@@ -1,12 +1,13 @@
-# Sourced or run before the tests that need S3 servers. Finds Garage, a real server, and moto, a mock that supports
-# conditional writes. Installs missing servers in the folder HATEBEAM_TOOLS outside the checkout, and sets HATEBEAM_GARAGE
-# and HATEBEAM_MOTO to the paths of the programs. Prints a message for each unavailable server; the tests then skip it.
+# Source or run this file before the tests that need S3 servers. It looks for Garage, a real server, and for moto, a mock
+# that supports conditional writes. It installs missing servers in the folder HATEBEAM_TOOLS outside the checkout, and sets
+# HATEBEAM_GARAGE and HATEBEAM_MOTO to the paths of the programs. If a server is unavailable, it prints a message, and the
+# tests skip the server.
 
 s3_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 s3_garage_version=2.5.0
 s3_moto_version=5.2
 
-# Compiles Garage from crates.io, without the features that need system libraries.
+# Sets HATEBEAM_GARAGE. If necessary, compiles Garage from crates.io, without the features that need system libraries.
 s3_find_garage() {
     local root=$s3_tools/garage-$s3_garage_version log=$s3_tools/garage.log
     if [ ! -x "$root/bin/garage" ]; then
@@ -18,9 +19,8 @@ s3_find_garage() {
             echo "skipped: the tests with Garage (no cargo to compile it)"
             return
         fi
-        echo "Compiling Garage $s3_garage_version into $root: about ten minutes, once"
-        # Cargo installs the program in its last step, so an interrupted build leaves no incomplete program. The build
-        # folder is not needed afterwards.
+        echo "Compiling Garage $s3_garage_version into $root: takes about ten minutes, only once"
+        # Cargo installs the program in its last step, so an interrupted build leaves no incomplete program.
         if ! CARGO_TARGET_DIR=$root/build cargo install garage --version "$s3_garage_version" --locked \
             --no-default-features --features bundled-libs,sqlite --root "$root" >"$log" 2>&1; then
             tail -n 5 "$log"
@@ -33,7 +33,7 @@ s3_find_garage() {
     echo "Garage: $HATEBEAM_GARAGE"
 }
 
-# Installs moto into a separate Python environment.
+# Sets HATEBEAM_MOTO. If necessary, installs moto in a separate Python environment.
 s3_find_moto() {
     local root=$s3_tools/moto-$s3_moto_version log=$s3_tools/moto.log
     if [ ! -e "$root/done" ]; then

@@ -1,5 +1,5 @@
-# Sourced by ./run and ./test. Finds the programs that they need and installs missing ones. If that is not possible, prints
-# the command to type.
+# ./run and ./test source this file. It looks for the programs that both scripts need, and installs missing ones. If it
+# cannot install a program, it prints the command that does so, and exits.
 
 need_rust="1.89"
 
@@ -8,7 +8,7 @@ fail() {
     exit 1
 }
 
-# Installs Debian packages if the user is root. Otherwise prints the command that installs them, and exits.
+# Installs Debian packages if the user is root. Otherwise prints the command that installs them, and exits with an error.
 install_packages() {
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
         echo "Installing Debian packages: $*"
@@ -23,7 +23,7 @@ command -v cc >/dev/null || missing+=(gcc libc6-dev)
 # RocksDB is written in C++, and libclang generates its bindings.
 if [ -n "${needs_rocksdb-yes}" ]; then
     command -v c++ >/dev/null || missing+=(g++)
-    # The patterns exclude libclang-cpp, which is a different library that Debian ships separately.
+    # The patterns do not match libclang-cpp, which is a different library in a separate Debian package.
     [ -n "${LIBCLANG_PATH:-}" ] ||
         compgen -G '/usr/lib/llvm*/lib/libclang.so*' >/dev/null ||
         compgen -G '/usr/lib/llvm*/lib/libclang-[0-9]*.so*' >/dev/null ||
