@@ -1,6 +1,6 @@
-# The bucket, which outlives the machines. It has a separate Terraform state, because `terraform destroy` cannot skip a
-# resource: in the cluster's state the bucket would be destroyed with the cluster, or would make the destruction fail
-# half-way.
+# The bucket, which remains when the machines are destroyed. It has a separate Terraform state, because `terraform destroy`
+# cannot skip a resource. In the cluster's state, the bucket would be destroyed with the cluster, or the destruction would
+# fail halfway.
 
 data "aws_caller_identity" "this" {}
 data "aws_partition" "this" {}
@@ -9,9 +9,9 @@ locals {
   bucket = coalesce(var.bucket, "hatebeam-${data.aws_caller_identity.this.account_id}-${var.region}")
   arn    = "arn:${data.aws_partition.this.partition}:s3:::${local.bucket}"
 
-  # Objects larger than this expire. S3's lifecycle rules match prefixes and sizes, but not patterns such as
-  # `runs/*/frontier/`. Only frontiers are larger than this; replays, manifests, lists of tables and reports are smaller.
-  # The frontiers of small runs are also smaller, so they are not deleted, which costs cents.
+  # Objects above this size expire. The lifecycle rules of S3 match prefixes and sizes, but not patterns such as
+  # `runs/*/frontier/`. Only frontiers, the stored wells of a depth, exceed this size; replays, manifests, lists of tables
+  # and reports are smaller. Frontiers of small runs are also smaller. They are not deleted, and storing them costs cents.
   large_bytes = 2 * 1024 * 1024
 }
 
@@ -90,12 +90,12 @@ resource "aws_s3_bucket_policy" "tls_only" {
   bucket = aws_s3_bucket.this.id
   policy = data.aws_iam_policy_document.tls_only.json
 
-  # S3 refuses concurrent changes of a bucket's policies.
+  # S3 refuses concurrent changes to the policies of a bucket.
   depends_on = [aws_s3_bucket_public_access_block.this]
 }
 
-# Keeps overwritten and deleted objects for a day, in case a program or a person makes a mistake. A run overwrites
-# its manifest with each depth; the versions of a day are some 20 MB.
+# Overwritten and deleted objects are kept for a day, in case a program or a person makes a mistake. A run overwrites its
+# manifest after each depth; the versions of a day take about 20 MB.
 resource "aws_s3_bucket_versioning" "this" {
   bucket = aws_s3_bucket.this.id
 
@@ -106,7 +106,7 @@ resource "aws_s3_bucket_versioning" "this" {
 
 resource "aws_s3_bucket_lifecycle_configuration" "this" {
   bucket = aws_s3_bucket.this.id
-  # S3 accepts rules about versions only once it keeps them.
+  # S3 accepts rules about old versions only after versioning is enabled.
   depends_on = [aws_s3_bucket_versioning.this]
 
   rule {
@@ -115,7 +115,7 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
 
     filter {}
 
-    # A worker that is killed during an upload leaves parts behind, which are billed but do not appear in listings.
+    # A worker that is killed during an upload leaves parts in the bucket. They are billed but do not appear in listings.
     abort_incomplete_multipart_upload {
       days_after_initiation = 2
     }

@@ -15,12 +15,12 @@ output "next" {
     email=YOU@EXAMPLE.ORG
     program=../../target/release/hatebeam
 
-    # Upload the program under its own checksum. The machines verify it, so they run exactly this program.
+    # Upload the program with its checksum as its name. The machines verify the checksum.
     sum=$(sha256sum "$program" | cut -c1-64)
     aws s3 cp --region ${var.region} "$program" "s3://${aws_s3_bucket.this.bucket}/bin/$sum"
 
-    # Write the variables down, for every later `terraform apply` and `terraform destroy`.
-    # For a program built on Arm, replace binary_x86_64 by binary_aarch64.
+    # Write the variables to a file for `terraform apply` and `terraform destroy`.
+    # If the program was built on Arm, replace binary_x86_64 with binary_aarch64.
     cat > ../cluster/terraform.tfvars <<END
     region        = "${var.region}"
     bucket        = "${aws_s3_bucket.this.bucket}"
@@ -28,8 +28,8 @@ output "next" {
     binary_x86_64 = "$sum"
     alert_email   = "$email"
 
-    # A first try: one of the smallest machines with a local disk, within the quota of a new account, for 4 cents an
-    # hour as a spot machine. Delete this line to use large machines.
+    # For a first try, use one of the smallest machines with a local disk. It is within the quota of a new account, and
+    # costs 4 cents an hour as a spot machine. Delete this line to use large machines.
     worker_instance_types = ["c6id.large", "m6id.large", "c5d.large"]
     END
 

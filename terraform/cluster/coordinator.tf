@@ -10,7 +10,7 @@ resource "aws_instance" "coordinator" {
   private_ip                           = local.coordinator_address
   ebs_optimized                        = true
   instance_initiated_shutdown_behavior = "stop"
-  # Names the object with the settings, so that no change of a setting replaces the machine.
+  # The user data contains only the location of the settings, so that a change of a setting does not replace the machine.
   user_data_base64 = base64gzip(local.user_data["coordinator"])
 
   metadata_options {
@@ -31,17 +31,17 @@ resource "aws_instance" "coordinator" {
   }
 
   lifecycle {
-    # A newer image or a newer checkout replaces no machine. A stopped machine has no public address, which the provider
-    # takes for a change that requires another machine.
+    # A newer image or a newer checkout must not replace the machine. A stopped machine has no public address, which the
+    # provider interprets as a change that requires a replacement.
     ignore_changes = [ami, user_data_base64, associate_public_ip_address]
 
     precondition {
       condition     = contains(keys(local.binaries), local.architecture[local.coordinator_type])
-      error_message = "There is no program for the coordinator's ${local.coordinator_type}, an ${local.architecture[local.coordinator_type]} machine: set binary_${local.architecture[local.coordinator_type]} or another coordinator_instance_type."
+      error_message = "There is no program for the coordinator's machine type ${local.coordinator_type} (${local.architecture[local.coordinator_type]}): set binary_${local.architecture[local.coordinator_type]} or another coordinator_instance_type."
     }
   }
 
-  # The machine reads the bucket and its secret as soon as it boots. Its settings appear a moment later, because those of
-  # the workers contain its address; it waits for them.
+  # The machine reads its settings and its secret from AWS when it boots, so it needs the role and the route. The settings
+  # are created after the machine, because the workers' settings contain its address; the machine waits for its settings.
   depends_on = [aws_iam_role_policy.machine, aws_route_table_association.public]
 }

@@ -1,10 +1,10 @@
-# Security groups. DNS and time servers are inside the VPC, and security groups do not filter them.
+# Security groups. They need no rules for DNS and time servers, which are inside the VPC and not filtered.
 
 locals {
   coordinator_port = 7800
   worker_port      = 7801
   dashboard_port   = 7880
-  # The workers of a machine have successive ports, for up to eight NUMA nodes.
+  # The workers on a machine with up to eight NUMA nodes have consecutive ports.
   last_worker_port    = local.worker_port + (var.worker_per_numa_node ? 7 : 0)
   worker_metrics_port = 9101
 

@@ -1,8 +1,8 @@
-# Last safeguards that stop all machines. The watchdog on the coordinator's machine (machine/watchdog) acts first; the
-# safeguards in this file work even if that machine has failed.
+# Additional safeguards that stop the machines. Normally, the watchdog on the coordinator's machine (machine/watchdog) stops
+# them first. The safeguards in this file work even if that machine has failed.
 
-# The watchdog sends a heartbeat to CloudWatch every minute. Without heartbeats the alarm sets the size of the worker
-# group to 0 and keeps it there.
+# The watchdog sends a heartbeat to CloudWatch every minute. Without heartbeats, the alarm sets the size of the worker group
+# to 0 and keeps it there.
 resource "aws_autoscaling_policy" "no_workers" {
   name                   = "${var.name}-no-workers"
   autoscaling_group_name = aws_autoscaling_group.workers.name
@@ -27,7 +27,7 @@ resource "aws_cloudwatch_metric_alarm" "heartbeat" {
   alarm_actions      = [aws_autoscaling_policy.no_workers.arn, aws_sns_topic.alerts.arn]
 }
 
-# Mails to alert_email: from the alarm, from the watchdog, and at the end of a run.
+# This topic sends mails to alert_email: from the alarm, from the watchdog, and at the end of a run.
 resource "aws_sns_topic" "alerts" {
   #checkov:skip=CKV_AWS_26:CloudWatch cannot publish to a topic with AWS's own key, and a customer-managed key costs a dollar a month; the mails contain names of runs and scores
   name = "${var.name}-alerts"
@@ -39,8 +39,7 @@ resource "aws_sns_topic_subscription" "alerts" {
   endpoint  = var.alert_email
 }
 
-# Everything stops max_hours after the last `terraform apply`. Each plan computes a new deadline, so each apply extends
-# it.
+# All machines stop max_hours after the last `terraform apply`. Each plan computes a new deadline, so each apply extends it.
 locals {
   deadline = timeadd(plantimestamp(), "${var.max_hours}h")
   stop_actions = {

@@ -1,14 +1,14 @@
-# Settings and scripts of the machines. They are in one object of the bucket for each kind of machine, which a machine reads
-# when its service starts; the coordinator's machine also reads it every minute. So `terraform apply` changes settings
-# without replacing a machine. The user data only names the object.
+# Settings and scripts of the machines. For each kind of machine, the bucket contains an object with both. A machine reads
+# the object when its service starts, and the coordinator's machine also reads it every minute. So `terraform apply` changes
+# settings without replacing a machine. The user data contains only the location of the object.
 #
-# Neither contains keys or tokens, because every process on a machine and everyone who can describe the machine can read
-# user data, and Terraform's state contains both.
+# The object and the user data contain no keys or tokens. Terraform's state contains both of them, and all processes on a
+# machine and all users who can describe the machine can read the user data.
 
 locals {
   tags = merge({ project = "hatebeam", cluster = var.name }, var.tags)
 
-  # Graviton types have a `g` after the generation number.
+  # The names of Graviton types have a `g` after the generation number.
   is_arm = "^(a1|[a-z]+[0-9]+[a-z]*g[a-z]*)[.]"
   architecture = {
     for type in concat(var.worker_instance_types, [local.coordinator_type]) :
@@ -21,8 +21,8 @@ locals {
     architecture => lookup(var.image_ids, architecture, null) != null ? var.image_ids[architecture] : data.aws_ssm_parameter.image[architecture].insecure_value
   }
 
-  # The group's name is fixed, because the coordinator needs it before the group exists: the group depends on the
-  # coordinator's address.
+  # The name of the group is fixed, because the coordinator's settings contain it, and the group is created later: it depends
+  # on the coordinator's address.
   group   = "${var.name}-workers"
   store   = "s3://${var.bucket}/${var.prefix}"
   systemd = "${path.module}/../../deploy/systemd"
@@ -30,7 +30,7 @@ locals {
   lib     = "/usr/local/lib/hatebeam"
   units   = "/etc/systemd/system"
 
-  # Kinds of machines, with their role and their program.
+  # Kinds of machines, each with a role and a program.
   kinds = merge(
     { coordinator = { role = "coordinator", program = lookup(local.binary_key, local.architecture[local.coordinator_type], "none") } },
     { for architecture, key in local.binary_key : "worker-${architecture}" => { role = "worker", program = key } },
@@ -39,10 +39,10 @@ locals {
   settings_keys = { for role, _ in local.secret_files : role => [for kind, of in local.kinds : local.settings_key[kind] if of.role == role] }
   logs          = { for role, _ in local.secret_files : role => "logs/${var.name}/${role}" }
 
-  # In a new VPC the coordinator always has the same address. AWS reserves the first four of a subnet.
+  # In a new VPC, the coordinator always has the same address. AWS reserves the first four addresses of a subnet.
   coordinator_address = var.coordinator_address != null || !local.makes_vpc ? var.coordinator_address : cidrhost(values(aws_subnet.public)[0].cidr_block, 10)
 
-  # Copied unchanged. They read their settings from the file machine.env.
+  # These scripts are copied unchanged. They read their settings from the file machine.env.
   scripts = {
     coordinator = ["boot", "update", "prepare", "fetch-secrets", "ship-logs", "watchdog", "on-event"]
     worker      = ["boot", "update", "prepare", "fetch-secrets", "ship-logs", "disks", "power-off"]
@@ -52,12 +52,12 @@ locals {
     worker      = ["hatebeam-logs.service", "hatebeam-logs.timer", "hatebeam-disks.service", "hatebeam-power-off.service", "hatebeam-power-off.timer"]
   }
 
-  # The machine replaces @ADDRESS@ and @PRICE@ when its service starts.
+  # The script `prepare` replaces @ADDRESS@ and @PRICE@ when the service starts.
   options = {
     coordinator = join(" ", compact(concat([
       "--listen 0.0.0.0:${local.coordinator_port}",
       "--advertise https://@ADDRESS@:${local.coordinator_port}",
-      # Protected by TLS and the token; reachable without a tunnel only from operator_cidrs.
+      # TLS and the token protect the dashboard. Only operator_cidrs can reach it without a tunnel.
       "--dashboard ${length(var.operator_cidrs) > 0 ? "0.0.0.0" : "127.0.0.1"}:${local.dashboard_port}",
       "--metrics 127.0.0.1:9100",
       "--idle-stop ${var.idle_stop_minutes}",
@@ -72,7 +72,7 @@ locals {
     coordinator = var.webhook == "" ? "" : "HATEBEAM_WEBHOOK=${var.webhook}\n"
     worker      = "HATEBEAM_COORDINATOR=https://${aws_instance.coordinator.private_ip}:${local.coordinator_port}\n"
   }
-  # Files of each kind of machine.
+  # The files of each kind of machine, by path.
   files = {
     for kind, of in local.kinds : kind => merge(
       { for script in local.scripts[of.role] : "${local.lib}/${script}" => { mode = "0755", content = file("${local.machine}/${script}") } },
@@ -99,7 +99,7 @@ locals {
         }
       },
       of.role == "worker" && var.worker_per_numa_node ? {
-        # The same service for the worker of a node, with its own files.
+        # This template is the same service for the worker of a NUMA node, with separate folders and files.
         "${local.units}/hatebeam-worker@.service"            = { mode = "0644", content = replace(file("${local.systemd}/hatebeam-worker.service"), "hatebeam/worker", "hatebeam/worker-%i") }
         "${local.units}/hatebeam-worker@.service.d/aws.conf" = { mode = "0644", content = file("${local.machine}/worker.conf") }
       } : {},

@@ -13,9 +13,9 @@ data "aws_availability_zones" "this" {
   count = local.makes_vpc ? 1 : 0
 
   state = "available"
-  # It offers no machine of a newer type.
+  # This zone does not offer newer machine types.
   exclude_zone_ids = ["use1-az3"]
-  # Excludes local and wavelength zones, which require an opt-in and offer other machines.
+  # The filter excludes local and wavelength zones, which require an opt-in and offer other machine types.
   filter {
     name   = "opt-in-status"
     values = ["opt-in-not-required"]
@@ -51,7 +51,7 @@ resource "aws_subnet" "public" {
 
   vpc_id            = aws_vpc.this[0].id
   availability_zone = each.key
-  # Room for 4,091 machines.
+  # A subnet has 4,091 usable addresses.
   cidr_block = cidrsubnet(aws_vpc.this[0].cidr_block, 4, each.value)
   # The variable public_addresses determines whether machines get public addresses.
   map_public_ip_on_launch = false
@@ -77,7 +77,7 @@ resource "aws_route_table_association" "public" {
   route_table_id = aws_route_table.public[0].id
 }
 
-# Routes traffic to S3 past the internet gateway. A gateway endpoint is free.
+# Traffic to S3 uses this gateway endpoint, which is free, instead of the internet gateway.
 resource "aws_vpc_endpoint" "s3" {
   count = local.makes_vpc ? 1 : 0
 

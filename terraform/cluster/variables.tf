@@ -1,7 +1,7 @@
 # Required
 
 variable "bucket" {
-  description = "Bucket for runs and programs: the bucket that ../bucket created, or another one."
+  description = "Bucket for runs and programs: the bucket from ../bucket, or any other bucket."
   type        = string
 
   validation {
@@ -11,7 +11,7 @@ variable "bucket" {
 }
 
 variable "alert_email" {
-  description = "Address that receives a mail when a run ends, when the machines stop without being asked to, and when the account's costs approach the budget."
+  description = "E-mail address that receives a mail when a run ends, when the watchdog or the heartbeat alarm reports a problem, and when the account's costs approach the budget."
   type        = string
 
   validation {
@@ -21,7 +21,7 @@ variable "alert_email" {
 }
 
 variable "binary_x86_64" {
-  description = "SHA-256 of the program for x86 machines. The program itself is in the bucket, as bin/ followed by this checksum."
+  description = "SHA-256 checksum of the program for x86 machines. The bucket must contain the program at bin/CHECKSUM."
   type        = string
   default     = ""
 
@@ -32,7 +32,7 @@ variable "binary_x86_64" {
 }
 
 variable "binary_aarch64" {
-  description = "SHA-256 of the program for Arm machines. The program itself is in the bucket, as bin/ followed by this checksum. At least one of the two programs is required; machine types without a program are not used."
+  description = "SHA-256 checksum of the program for Arm machines. The bucket must contain the program at bin/CHECKSUM. At least one of the two programs is required; machine types without a program are not used."
   type        = string
   default     = ""
 
@@ -46,37 +46,37 @@ variable "binary_aarch64" {
   }
 }
 
-# Name and place
+# Names, region and network
 
 variable "name" {
-  description = "Name of the cluster, with which the names of its resources begin. It must be unique in the region."
+  description = "Name of the cluster, which is also the prefix of the names of its resources. It must be unique in the region."
   type        = string
   default     = "hatebeam"
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,23}$", var.name))
-    error_message = "A name has up to 24 lower-case letters, digits and hyphens, and begins with a letter."
+    error_message = "A name must have 1 to 24 lower-case letters, digits and hyphens, and must begin with a letter."
   }
 }
 
 variable "region" {
-  description = "Region of the bucket and the machines. It has no default: with a wrong region Terraform would not find the machines."
+  description = "Region of the bucket and the machines. It has no default, because Terraform would not find the machines in a wrong region."
   type        = string
 
   validation {
     condition     = can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", var.region))
-    error_message = "'${var.region}' is not a region: write it like us-east-1."
+    error_message = "'${var.region}' is not a region: use a name such as us-east-1."
   }
 }
 
 variable "prefix" {
-  description = "Prefix of all runs in the bucket. Use the same value as in ../bucket."
+  description = "Key prefix of all runs in the bucket. Use the same value as in ../bucket."
   type        = string
   default     = "hatebeam"
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_-]{1,64}$", var.prefix)) && !contains(["bin", "logs", "machines"], var.prefix)
-    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin', 'logs' and 'machines' are reserved."
+    error_message = "A prefix must have 1 to 64 letters, digits, hyphens and underscores; 'bin', 'logs' and 'machines' are reserved."
   }
 }
 
@@ -87,30 +87,30 @@ variable "tags" {
 }
 
 variable "vpc_id" {
-  description = "Existing VPC to use. By default Terraform creates a new VPC."
+  description = "ID of an existing VPC to use. By default, Terraform creates a new VPC."
   type        = string
   default     = null
 
   validation {
     condition     = (var.vpc_id == null) == (length(var.subnet_ids) == 0)
-    error_message = "Set both vpc_id and subnet_ids for an existing VPC, or neither for a new one."
+    error_message = "Set both vpc_id and subnet_ids for an existing VPC, or neither of them for a new VPC."
   }
 }
 
 variable "subnet_ids" {
-  description = "Subnets of the existing VPC. The coordinator runs in the first one."
+  description = "IDs of subnets in the existing VPC. The coordinator runs in the first subnet."
   type        = list(string)
   default     = []
 }
 
 variable "availability_zones" {
-  description = "Zones of the new VPC. The default is the first zone of the region. More zones offer more spot machines, but workers exchange data all the time, and traffic between zones costs 1 cent per GB at each end."
+  description = "Zones of the new VPC. The default is the first zone of the region. More zones offer more spot machines, but workers exchange data continuously, and traffic between zones costs 1 cent per GB at each end."
   type        = list(string)
   default     = []
 
   validation {
     condition     = length(var.availability_zones) <= 6
-    error_message = "Name at most 6 zones."
+    error_message = "availability_zones must contain at most 6 zones."
   }
 }
 
@@ -121,20 +121,20 @@ variable "public_addresses" {
 }
 
 variable "operator_cidrs" {
-  description = "IPv4 networks that can reach the coordinator's ports 7800 and 7880 without a tunnel. Empty by default; use Session Manager's tunnels instead."
+  description = "IPv4 networks that can reach the coordinator's ports 7800 and 7880 without a tunnel. By default, only tunnels of Session Manager give access."
   type        = list(string)
   default     = []
 
   validation {
     condition     = alltrue([for cidr in var.operator_cidrs : can(cidrnetmask(cidr)) && !can(regex("/[0-7]$", cidr))])
-    error_message = "Write IPv4 networks like 203.0.113.7/32, with at most 2^24 addresses (/8)."
+    error_message = "operator_cidrs must contain IPv4 networks such as 203.0.113.7/32, each with at most 2^24 addresses (/8)."
   }
 }
 
 # Machines
 
 variable "workers" {
-  description = "Number of workers while a run is open; without an open run there are none. After `terraform apply` a new number takes effect within two minutes, and no machine is replaced."
+  description = "Number of worker machines while a run is open. Without an open run, there are none. A new number takes effect within two minutes after `terraform apply`, and no machine is replaced."
   type        = number
   default     = 1
 
@@ -145,7 +145,7 @@ variable "workers" {
 }
 
 variable "worker_instance_types" {
-  description = "Machine types of the workers. AWS picks types that are cheap and unlikely to be reclaimed, so choose types of similar size, with local NVMe disks. Types without a program are ignored."
+  description = "Machine types of the workers. AWS selects types that are cheap and unlikely to be reclaimed, so use types of similar size, with local NVMe disks. Types without a program are ignored."
   type        = list(string)
   default = [
     "c5d.18xlarge", "c5ad.16xlarge", "c6id.16xlarge", "m5d.16xlarge", "m6id.16xlarge",
@@ -154,16 +154,16 @@ variable "worker_instance_types" {
 
   validation {
     condition     = length(var.worker_instance_types) >= 1 && length(var.worker_instance_types) <= 40 && length(distinct(var.worker_instance_types)) == length(var.worker_instance_types)
-    error_message = "Name 1 to 40 different types."
+    error_message = "worker_instance_types must contain 1 to 40 different types."
   }
   validation {
     condition     = alltrue([for type in var.worker_instance_types : can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", type))])
-    error_message = "Write types like c5d.18xlarge."
+    error_message = "worker_instance_types must contain types such as c5d.18xlarge."
   }
 }
 
 variable "worker_per_numa_node" {
-  description = "Whether a machine with several NUMA nodes (processor sockets, such as c5d.18xlarge) runs one worker for each of them, bound to its cores and its memory. `workers` remains the number of machines. A change applies to machines that start after it."
+  description = "Whether a machine with several NUMA nodes (processor sockets, as in c5d.18xlarge) runs one worker on each node. Such a worker uses the node's cores and prefers the node's memory. `workers` remains the number of machines. A change applies to machines that start after it."
   type        = bool
   default     = false
 }
@@ -180,7 +180,7 @@ variable "on_demand_base" {
 }
 
 variable "on_demand_percent" {
-  description = "Percentage of on-demand machines among the workers above on_demand_base. These workers continue when no spot machine is available. AWS cannot switch to on-demand machines only when spot machines are unavailable."
+  description = "Percentage of on-demand machines among the workers above on_demand_base. These workers also run when no spot machines are available. AWS cannot use on-demand machines only as a replacement for unavailable spot machines."
   type        = number
   default     = 0
 
@@ -191,18 +191,18 @@ variable "on_demand_percent" {
 }
 
 variable "coordinator_instance_type" {
-  description = "Type of the coordinator's machine. The default is t4g.small if there is a program for Arm, otherwise t3.small."
+  description = "Type of the coordinator's machine. The default is t4g.small if there is a program for Arm, and t3.small otherwise."
   type        = string
   default     = null
 
   validation {
     condition     = var.coordinator_instance_type == null || can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", var.coordinator_instance_type))
-    error_message = "Write types like t4g.small."
+    error_message = "coordinator_instance_type must be a type such as t4g.small."
   }
 }
 
 variable "coordinator_price_per_hour" {
-  description = "Price of the coordinator's machine in dollars per hour. If it is not set, the price comes from hatebeam's price table; a type that the table does not contain counts at a ceiling."
+  description = "Price of the coordinator's machine in dollars per hour. The default is the price in hatebeam's price table, or an upper estimate if the table does not contain the type."
   type        = number
   default     = null
 
@@ -213,7 +213,7 @@ variable "coordinator_price_per_hour" {
 }
 
 variable "coordinator_address" {
-  description = "Private IPv4 address of the coordinator in the first of the subnet_ids. By default AWS chooses one, or the tenth of a new VPC. Workers find a coordinator with another address through the bucket."
+  description = "Private IPv4 address of the coordinator in the first subnet. The default is address 10 of the subnet in a new VPC, and an address that AWS chooses in an existing VPC. If the address of the coordinator changes, workers find the new address through the bucket."
   type        = string
   default     = null
 
@@ -224,7 +224,7 @@ variable "coordinator_address" {
 }
 
 variable "min_workers" {
-  description = "Workers that must be connected before a run begins or resumes. With worker_per_numa_node a machine counts as several workers once they are connected."
+  description = "Number of workers that must be connected before a run starts or resumes. With worker_per_numa_node, each worker on a machine counts."
   type        = number
   default     = 1
 
@@ -235,25 +235,25 @@ variable "min_workers" {
 }
 
 variable "coordinator_options" {
-  description = "Additional options of `hatebeam coordinator`, without spaces: one per element, with its value after an equals sign."
+  description = "Additional options for `hatebeam coordinator`. Each element is one option, with its value after an equals sign and without spaces."
   type        = list(string)
   default     = []
 
   validation {
     condition     = alltrue([for option in var.coordinator_options : can(regex("^--[a-z-]+(=[^ '\"\\\\$%]*)?$", option))])
-    error_message = "Write options like --lost-after=10."
+    error_message = "coordinator_options must contain options such as --lost-after=10."
   }
 }
 
 variable "webhook" {
-  description = "URL that receives the events of runs by HTTPS: see docs/events.md. It is stored in Terraform's state, and in an object that only the coordinator's machine can read."
+  description = "URL that receives the events of runs: see docs/events.md. Terraform's state contains the URL, and so does an object in the bucket, which among the machines only the coordinator's machine can read."
   type        = string
   default     = ""
   sensitive   = true
 
   validation {
     condition     = var.webhook == "" || can(regex("^https?://[^ '\"\\\\$]+$", var.webhook))
-    error_message = "A webhook is a URL that begins with https:// or http://."
+    error_message = "webhook must be a URL that begins with https:// or http://."
   }
 }
 
@@ -264,7 +264,7 @@ variable "event_command" {
 }
 
 variable "image_ids" {
-  description = "Machine images for the keys x86_64 and aarch64. The default is the newest Amazon Linux 2023. An image needs systemd, dnf, AWS's command line and Session Manager's agent."
+  description = "IDs of machine images for the keys x86_64 and aarch64. The default is the latest Amazon Linux 2023. An image must contain systemd, dnf, the AWS CLI and Session Manager's agent."
   type        = map(string)
   default     = {}
 
@@ -274,10 +274,10 @@ variable "image_ids" {
   }
 }
 
-# When machines stop
+# Conditions that stop machines
 
 variable "quiet_minutes" {
-  description = "Minutes without an open run after which the workers are stopped."
+  description = "Number of minutes without an open run after which the workers are stopped."
   type        = number
   default     = 5
 
@@ -288,7 +288,7 @@ variable "quiet_minutes" {
 }
 
 variable "idle_stop_minutes" {
-  description = "Minutes without an open run after which the coordinator exits. Its machine is stopped blind_minutes later."
+  description = "Number of minutes without an open run after which the coordinator exits. Its machine is stopped blind_minutes later."
   type        = number
   default     = 60
 
@@ -299,7 +299,7 @@ variable "idle_stop_minutes" {
 }
 
 variable "blind_minutes" {
-  description = "Minutes without an answer from the coordinator after which the workers and the coordinator's machine are stopped. The certificates must be uploaded within this time."
+  description = "Number of minutes without an answer from the coordinator after which the workers and the coordinator's machine are stopped. The certificates must be uploaded within this time."
   type        = number
   default     = 30
 
@@ -310,7 +310,7 @@ variable "blind_minutes" {
 }
 
 variable "lonely_minutes" {
-  description = "Minutes with an open run but without a connected worker after which all worker machines are stopped. They are started again an hour later, and after each further attempt in vain twice as long later."
+  description = "Number of minutes with an open run but without a connected worker after which all worker machines are stopped. They are started again after an hour. After each further failed attempt, the pause is twice as long, up to 32 hours."
   type        = number
   default     = 20
 
@@ -321,7 +321,7 @@ variable "lonely_minutes" {
 }
 
 variable "stuck_minutes" {
-  description = "Minutes without a new depth, with an open run and connected workers, after which all worker machines are stopped. They are started again when the list of open runs changes."
+  description = "Number of minutes with an open run and connected workers but without a new depth after which all worker machines are stopped. They are started again when the list of open runs changes."
   type        = number
   default     = 60
 
@@ -332,7 +332,7 @@ variable "stuck_minutes" {
 }
 
 variable "max_hours" {
-  description = "Hours after the last `terraform apply` at which everything stops, even during a run. Each apply extends the deadline. `hatebeam status` and the dashboard show the deadline an hour before."
+  description = "Number of hours after the last `terraform apply` at which all machines stop, even during a run. Each apply extends this deadline. `hatebeam status` and the dashboard show the deadline one hour before it."
   type        = number
   default     = 24
 
@@ -343,7 +343,7 @@ variable "max_hours" {
 }
 
 variable "budget_dollars" {
-  description = "Budget of the whole account in dollars per month. AWS sends a mail at 50, 80 and 100 % of it, and when the forecast exceeds it. The mail arrives hours late and stops nothing; `hatebeam submit --max-cost` sets the limit of a run."
+  description = "Budget of the whole account in dollars per month. AWS sends a mail when the costs reach 50, 80 and 100 % of the budget, and when the forecast exceeds it. The mails arrive hours late and stop nothing. To limit the cost of a run, use `hatebeam submit --max-cost`."
   type        = number
   default     = 20
 

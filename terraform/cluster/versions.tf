@@ -1,5 +1,5 @@
 terraform {
-  # The first version in which a validation can refer to other variables.
+  # Since this version, a validation can refer to other variables.
   required_version = ">= 1.9"
 
   required_providers {

@@ -1,5 +1,5 @@
-# The workers' auto scaling group. The watchdog sets its size; AWS chooses types that are cheap and unlikely to be
-# reclaimed.
+# The Auto Scaling group of the workers. The watchdog sets its size, and AWS selects machine types that are cheap and
+# unlikely to be reclaimed.
 
 resource "aws_launch_template" "worker" {
   #checkov:skip=CKV_AWS_88:Workers connect to AWS through their public addresses; the security group admits only other workers
@@ -28,7 +28,7 @@ resource "aws_launch_template" "worker" {
     http_put_response_hop_limit = 1
   }
 
-  # This disk is for the operating system only; the wells are on the instance store.
+  # This disk contains only the operating system; the wells are on the instance store.
   block_device_mappings {
     device_name = "/dev/xvda"
 
@@ -56,13 +56,13 @@ resource "aws_autoscaling_group" "workers" {
   min_size            = 0
   max_size            = var.workers
   desired_capacity    = 0
-  # With a rebalancing AWS would terminate a machine as soon as its replacement boots, minutes before that one works. The
-  # notice two minutes before an interruption suffices.
+  # With rebalancing, AWS would terminate a machine as soon as its replacement boots, minutes before the replacement can
+  # search. The notice two minutes before an interruption is sufficient.
   capacity_rebalance = false
-  # The group is empty after an apply: machines start only when a run is open.
+  # The group may be empty after an apply, because machines run only while a run is open.
   wait_for_capacity_timeout = "0"
   health_check_type         = "EC2"
-  # Moving a worker to balance the zones would cost the depth in progress and has no benefit.
+  # Replacing a worker to balance the zones would interrupt the depth in progress and has no benefit.
   suspended_processes = ["AZRebalance"]
 
   mixed_instances_policy {
@@ -110,7 +110,7 @@ resource "aws_autoscaling_group" "workers" {
 
     precondition {
       condition     = length(local.worker_types) > 0
-      error_message = "There is no program for any of the worker_instance_types: set binary_x86_64 or binary_aarch64 so that one of ${join(", ", var.worker_instance_types)} has a program, or name other types."
+      error_message = "There is no program for any type in worker_instance_types (${join(", ", var.worker_instance_types)}): set binary_x86_64 or binary_aarch64, or use other types."
     }
   }
 

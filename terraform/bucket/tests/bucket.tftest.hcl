@@ -50,7 +50,7 @@ run "only_frontiers_and_unfinished_uploads_expire" {
     condition     = aws_s3_bucket_lifecycle_configuration.this.rule[0].abort_incomplete_multipart_upload[0].days_after_initiation == 2
     error_message = "Unfinished uploads are not deleted after 2 days."
   }
-  # Frontiers are larger than 1 MiB; replays, manifests and reports are smaller. Programs have another prefix.
+  # Replays, manifests and reports are smaller than 1 MiB. Programs have another prefix.
   assert {
     condition = (
       aws_s3_bucket_lifecycle_configuration.this.rule[3].filter[0].and[0].prefix == "hatebeam/runs/" &&

@@ -38,7 +38,7 @@ run "unreachable_from_outside" {
     condition     = length(aws_vpc_security_group_ingress_rule.coordinator_from_operator) == 0
     error_message = "By default the coordinator accepts connections from outside."
   }
-  # The other two rules admit workers only.
+  # The other two rules admit only workers.
   assert {
     condition = alltrue([
       for rule in [aws_vpc_security_group_ingress_rule.coordinator_from_workers, aws_vpc_security_group_ingress_rule.worker_from_workers] :
@@ -56,7 +56,7 @@ run "unreachable_from_outside" {
   }
   assert {
     condition     = strcontains(local.options["coordinator"], "--dashboard 127.0.0.1:7880 ")
-    error_message = "The dashboard listens beyond the loopback without operator_cidrs."
+    error_message = "The dashboard listens on addresses other than loopback although operator_cidrs is empty."
   }
 }
 
@@ -123,7 +123,7 @@ run "roles_have_minimal_permissions" {
     prefix = "mine"
   }
 
-  # Only these actions are allowed for all resources, because they cannot be restricted to one.
+  # Only these actions are allowed for all resources, because AWS cannot restrict them to a resource.
   assert {
     condition = toset(flatten([
       for document in concat(values(data.aws_iam_policy_document.machine), [data.aws_iam_policy_document.watchdog, data.aws_iam_policy_document.deadline]) :
@@ -158,7 +158,7 @@ run "roles_have_minimal_permissions" {
         for statement in document.statement : statement.resources if contains(statement.actions, "s3:GetObject")
       ])) == toset(["arn:aws:s3:::bucket/mine/*", "arn:aws:s3:::bucket/bin/${var.binary_x86_64}", "arn:aws:s3:::bucket/machines/hatebeam/${ { coordinator = "coordinator", worker = "worker-x86_64" }[role]}.json"])
     ])
-    error_message = "A role can read other objects than runs, the program and its settings."
+    error_message = "A role can read objects other than runs, the program and its settings."
   }
   assert {
     condition     = !contains(flatten([for statement in data.aws_iam_policy_document.machine["worker"].statement : statement.actions]), "s3:DeleteObject")
@@ -269,7 +269,7 @@ run "stop_settings_are_passed_on" {
     condition     = aws_cloudwatch_metric_alarm.heartbeat.treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.heartbeat.evaluation_periods == 16 && toset(aws_cloudwatch_metric_alarm.heartbeat.alarm_actions) == toset([aws_autoscaling_policy.no_workers.arn, aws_sns_topic.alerts.arn]) && aws_autoscaling_policy.no_workers.adjustment_type == "ExactCapacity" && aws_autoscaling_policy.no_workers.scaling_adjustment == 0
     error_message = "Missing heartbeats do not stop the workers, or send no mail."
   }
-  # The watchdog must send the same metric that the alarm watches.
+  # The watchdog must send the metric that the alarm watches.
   assert {
     condition     = alltrue([for line in ["GROUP=hatebeam-workers", "NAMESPACE=${aws_cloudwatch_metric_alarm.heartbeat.namespace}", "METRIC=${aws_cloudwatch_metric_alarm.heartbeat.metric_name}", "QUIET_MINUTES=7", "BLIND_MINUTES=11", "LONELY_MINUTES=17", "STUCK_MINUTES=19", "TOPIC=${aws_sns_topic.alerts.arn}"] : strcontains(local.files["coordinator"]["/etc/hatebeam/machine.env"].content, "${line}\n")])
     error_message = "The watchdog's settings do not match."
@@ -319,7 +319,7 @@ run "alerts_reach_the_operator" {
   }
   assert {
     condition     = alltrue([for kind, settings in aws_s3_object.settings : strcontains(nonsensitive(settings.content), "example.org") == (kind == "coordinator")])
-    error_message = "Another machine than the coordinator's gets the webhook."
+    error_message = "A machine other than the coordinator's gets the webhook."
   }
   assert {
     condition     = strcontains(local.options["coordinator"], " --on-event /usr/local/lib/hatebeam/on-event ") && local.files["coordinator"]["/etc/hatebeam/event-command"].content == "logger $HATEBEAM_EVENT\n"
@@ -335,7 +335,7 @@ run "alerts_reach_the_operator" {
   }
 }
 
-# Together with the next run, which changes every setting that may change during a run of the search.
+# State before the changes of settings in the test `changes_replace_no_machine`.
 run "before_a_change" {
   assert {
     condition     = aws_instance.coordinator.private_ip == "10.77.0.10"
@@ -391,7 +391,7 @@ run "one_worker_on_each_numa_node" {
 
   assert {
     condition     = strcontains(local.files["worker-x86_64"]["/etc/hatebeam/machine.env"].content, "PER_NUMA_NODE=true\nPORTS=\"7801 9101\"\n")
-    error_message = "The machine does not know that it runs one worker for each node."
+    error_message = "The machine's settings do not request one worker for each node."
   }
   assert {
     condition = alltrue([for line in [

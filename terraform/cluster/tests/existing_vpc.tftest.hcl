@@ -1,4 +1,5 @@
-# A cluster in an existing network. A file of its own has a state of its own: a change of the network replaces machines.
+# Tests of a cluster in an existing network. They are in a separate file with a separate state, because a change of the
+# network replaces machines.
 
 mock_provider "aws" {
   source = "./tests/mocks"
@@ -45,6 +46,6 @@ run "coordinator_can_have_a_fixed_address" {
 
   assert {
     condition     = aws_instance.coordinator.private_ip == "172.31.0.9" && strcontains(local.variables["worker"], "HATEBEAM_COORDINATOR=https://172.31.0.9:7800\n")
-    error_message = "The coordinator does not have its address, or workers do not know it."
+    error_message = "The coordinator does not have the address, or the workers' settings do not contain it."
   }
 }

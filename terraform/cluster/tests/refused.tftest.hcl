@@ -1,4 +1,4 @@
-# Tests that the validation of a variable or a resource refuses each invalid value.
+# Tests that the validations of variables and resources refuse invalid values.
 
 mock_provider "aws" {
   source = "./tests/mocks"

@@ -1,5 +1,5 @@
-# Renders user data and outputs with optional variables set and with names of the maximum length. The Rust tests in
-# tests/deploy read the results of this run and check them with the program.
+# Renders the user data and the outputs, with optional variables and names of maximum length. The Rust tests in tests/deploy
+# read these results and compare them with the program.
 
 mock_provider "aws" {
   source = "./tests/mocks"

@@ -1,4 +1,4 @@
-# Values that the mock provider returns for attributes for which a random string is not valid.
+# Values that the mock provider returns for attributes that must not be random strings.
 
 mock_data "aws_partition" {
   defaults = { partition = "aws" }

@@ -1,4 +1,4 @@
-# Takes all variables from the file that the commands of ../bucket have written. A test in tests/deploy runs it.
+# Tests with the variables file that the commands of ../bucket write. A Rust test in tests/deploy runs these tests.
 
 mock_provider "aws" {
   source = "./tests/mocks"
@@ -13,7 +13,7 @@ run "plans_a_first_try" {
   }
   assert {
     condition     = var.alert_email == "YOU@EXAMPLE.ORG" && var.workers == 1
-    error_message = "The variables are not those of the file."
+    error_message = "The variables are not the variables in the file."
   }
 }
 
