@@ -1,12 +1,11 @@
-//! Properties of a cluster's messages that must hold for any received bytes. The fuzz targets and
-//! the bounded run in the test suite (`proto/tests/fuzz.rs`) share these properties.
+//! Properties of the decoders of cluster messages that must hold for any received bytes. The fuzz targets and a short test
+//! in the test suite (`proto/tests/fuzz.rs`) check these properties.
 
 use hatebeam_game::Geometry;
 use hatebeam_proto::{batch, v1};
 use prost::Message;
 
-/// Checks that unpacking a batch of children returns an error, or nodes that survive packing and
-/// unpacking.
+/// Checks that unpacking a batch of children returns an error, or nodes that packing and unpacking preserves.
 pub(crate) fn batch(data: &[u8]) {
     let [height, data @ ..] = data else {
         return;
@@ -30,8 +29,8 @@ pub(crate) fn batch(data: &[u8]) {
     }
 }
 
-/// Checks that decoding a message of a worker's streams returns an error, or a message that survives
-/// encoding and decoding.
+/// Checks that decoding a message in a worker's streams returns an error, or a message that encoding and decoding
+/// preserves.
 pub(crate) fn message(data: &[u8]) {
     let [kind, data @ ..] = data else {
         return;
@@ -48,7 +47,7 @@ fn round_trips<M: Message + Default + std::fmt::Debug>(data: &[u8]) {
     if let Ok(message) = M::decode(data) {
         let written = message.encode_to_vec();
         let again = M::decode(written.as_slice()).map(|again| again.encode_to_vec());
-        // Compares bytes, because NaN is not equal to itself.
+        // Compares bytes instead of messages, because NaN is not equal to itself.
         assert!(again.is_ok_and(|again| again == written), "{message:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! A property of the network parser that must hold for any input. The fuzz target and the bounded run in the test
-//! suite (`search/tests/network.rs`) share this property.
+//! A property of the parser of network files that must hold for any input. The fuzz target and a short test in the test
+//! suite (`search/tests/network.rs`) check this property.
 
 use hatebeam_search::Network;
 

@@ -1,5 +1,5 @@
-//! Properties of the parsers that must hold for any input. The fuzz targets and the bounded run in
-//! the test suite (`game/tests/fuzz.rs`) share these properties.
+//! Properties of the parsers of replays and wells that must hold for any input. The fuzz targets and a short test in the
+//! test suite (`game/tests/fuzz.rs`) check these properties.
 
 use hatebeam_game::{
     Encoding, Enemy, Geometry, Key, MAX_HEIGHT, MAX_WIDTH, Rules, Well, decode, encode,
@@ -15,7 +15,7 @@ fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     Some((Geometry::new(width, height).ok()?, rest))
 }
 
-/// Returns whether encoding and decoding keeps `keys`, except for padding.
+/// Returns `true` if encoding and decoding preserves `keys`, except for padding.
 fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     let again = encoding
         .decode(&encode(keys, encoding))
@@ -25,7 +25,7 @@ fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     again.starts_with(keys) && again.len() <= keys.len() + 1
 }
 
-/// Checks that decoding a replay returns an error, or keys that survive every encoding.
+/// Checks that decoding a replay returns an error, or keys that every encoding preserves.
 pub(crate) fn replay(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -40,8 +40,7 @@ pub(crate) fn replay(data: &[u8]) {
     }
 }
 
-/// Checks that playing a game with any geometry, rules, enemy and keys does not panic, and returns a
-/// consistent record.
+/// Checks that playing a game with any geometry, rules, enemy and keys does not panic, and returns a consistent record.
 pub(crate) fn play(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -51,7 +50,7 @@ pub(crate) fn play(data: &[u8]) {
     let rules = Rules {
         clear_above_bar: choice & 0x80 != 0,
     };
-    // A limit on the number of keys keeps each run short.
+    // The limit on the number of keys keeps the game short.
     let bytes = &rest[..rest.len().min(256)];
     let keys: Vec<Key> = bytes
         .iter()
@@ -82,8 +81,7 @@ pub(crate) fn well_hex(data: &[u8]) {
     }
 }
 
-/// Checks that parsing a well from a picture returns an error, or a well that survives drawing and
-/// parsing.
+/// Checks that parsing a well from a picture returns an error, or a well that drawing and parsing preserves.
 pub(crate) fn well_picture(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -99,7 +97,7 @@ pub(crate) fn well_picture(data: &[u8]) {
     }
 }
 
-/// Checks that unpacking a well returns an error, or a well that packs into the same bytes.
+/// Checks that unpacking a well returns an error, or a well that packs to the same bytes.
 pub(crate) fn well_packed(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
