@@ -1,4 +1,4 @@
-// The tab on which agents play Nintendo Tetris and dropped pieces, alone or against each other on the same pieces.
+// The tab on which agents play Nintendo Tetris and dropped pieces. One agent plays alone, or two get the same pieces.
 
 import { announce, copy, h, oncePerFrame, setChildren, setText, show, toast } from "./dom.js";
 import { count, number } from "./figures.js";

@@ -274,7 +274,7 @@ class ClearsTab {
   }
 }
 
-/** Returns the pieces left in the bag after the pieces `seen`, of which the first was the first piece of a bag. */
+/** Returns the pieces left in the bag after the pieces `seen`, assuming that `seen` begins with a new bag. */
 function leftAfter(seen) {
   const drawn = seen.slice(seen.length - seen.length % 7);
   return [...PIECES].filter((piece) => !drawn.includes(piece)).join("");

@@ -27,7 +27,7 @@ export class Engine {
     return this.send(new TextEncoder().encode(JSON.stringify(request)), "answer");
   }
 
-  /** Makes the network available as an evaluator. The first call downloads it, which the page avoids until it is needed. */
+  /** Makes the network available as an evaluator. The network is large, so only the first call downloads it. */
   loadNetwork() {
     this.network ??= this.fetchNetwork();
     return this.network;

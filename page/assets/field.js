@@ -78,7 +78,7 @@ export class FieldEditor {
     const x = this.buttons[y].indexOf(button);
     if (isStart) {
       this.painting = !this.cells[y][x];
-      // By default, all events of a touch have its first cell as their target.
+      // By default, the first cell of a touch receives all events of the touch.
       if (button.hasPointerCapture(event.pointerId)) button.releasePointerCapture(event.pointerId);
     }
     this.fill(x, y, this.painting);

@@ -68,8 +68,8 @@ export class OpinionPanel {
       type: "button", className: "move", onclick: (event) => {
         this.tab.place(well);
         this.tab.focusField(event);
-        // A click from the keyboard has no pointer, and `detail` is 0. Keep the focus in the list, which is now a new
-        // one.
+        // `place` has replaced the buttons. After a click from the keyboard (`detail` is 0), focus the first new
+        // button.
         if (event.detail === 0) this.list.querySelector("button")?.focus();
       },
       onpointerenter: mark, onpointerleave: unmark, onfocus: mark, onblur: unmark,

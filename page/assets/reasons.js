@@ -1,9 +1,9 @@
-// The panel that shows why the enemy gives a piece.
+// The panel that shows why the enemy, which chooses the pieces, gives a piece.
 
 import { h, setChildren, setText } from "./dom.js";
 import { count } from "./figures.js";
 
-/** Number of rows below the bar, which is the maximum of a height meter. */
+/** Number of rows below the bar of the well, which is the maximum of a height meter. */
 const HEIGHT = 16;
 
 export class ReasonPanel {

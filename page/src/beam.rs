@@ -1,4 +1,5 @@
-//! A beam search that continues a game. Each request searches a number of depths.
+//! A beam search that continues a game of HATETRIS. At each depth (number of pieces placed), it keeps the best wells,
+//! which are called the frontier. Each request searches a number of depths.
 
 use crate::hatetris::{GEOMETRY, rules};
 use crate::scores::EvaluatorName;

@@ -1,4 +1,5 @@
-//! A game of HATETRIS: the user's keys, or a replay.
+//! A game of HATETRIS, played with the user's keys or from a replay. The enemy is the algorithm that chooses the
+//! pieces.
 
 use crate::session::{Answer, Failure, json};
 use hatebeam_game::{

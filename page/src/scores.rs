@@ -1,4 +1,5 @@
-//! An evaluator's scores of all placements of a piece.
+//! An evaluator's scores of all placements of a piece. An evaluator is a function that scores wells. With quiescence,
+//! it scores a well by the best well that can be reached by clearing rows with the next pieces.
 
 use crate::hatetris::{GEOMETRY, rules};
 use crate::session::Failure;

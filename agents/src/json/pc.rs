@@ -1,4 +1,6 @@
-//! Requests for placements in guideline Tetris, and for chances of perfect clears.
+//! Requests for placements in guideline Tetris, and for chances of perfect clears. The clairvoyant chance of a move
+//! is the probability that a perfect clear begins with it. The adaptive chance is the probability that a player
+//! succeeds who sees one more piece after each move.
 
 use super::{RequestError, answer, request};
 use crate::pc::{

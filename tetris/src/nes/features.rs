@@ -1,4 +1,5 @@
-//! The 17 features of the published evaluator. Lower values are better.
+//! The 17 features of a published evaluator of moves in Nintendo Tetris, and its weights. The value of a move is the
+//! weighted sum of its features; lower values are better.
 
 use super::board::{Board, WIDTH};
 use super::placements::{Placement, Placements};

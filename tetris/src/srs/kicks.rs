@@ -1,6 +1,6 @@
 //! Kick tables. For each turn of a piece, a kick table lists the shifts that are tried in order until the piece fits.
 //! There are built-in tables for SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables can be parsed from
-//! text in the format of solution-finder's kick files.
+//! text in the format of the kick files of the program solution-finder.
 
 use super::shapes::{Orientation, box_corner};
 use crate::Piece;
