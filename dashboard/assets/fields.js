@@ -73,7 +73,7 @@ export class Fields {
   }
 }
 
-/** Adds the fields for the limits of a run. `run` contains the current limits. */
+/** Adds the fields for the limits of a run and returns their elements. `run` contains the current limits. */
 export function limitFields(fields, run = {}) {
   const value = (limit) => limit ? String(limit) : "";
   return [

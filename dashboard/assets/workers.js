@@ -9,7 +9,7 @@ import { Live, call } from "./live.js";
 export function noWorkers() {
   return h("section", { className: "empty" },
     h("h2", {}, "No workers"),
-    h("p", {}, "Runs wait until a worker connects. Start one on this machine, or on another machine with the same object store:"),
+    h("p", {}, "Runs wait until a worker connects. Start a worker on this machine, or on another machine with access to the same object store:"),
     h("pre", { className: "command", tabIndex: 0 }, "hatebeam worker --store STORE --coordinator http://127.0.0.1:7800"));
 }
 

@@ -28,7 +28,7 @@ use tonic::{Code, Status};
 
 /// Maximum size of a request body. A specification has at most 64 KiB.
 const MAX_BODY: usize = 128 << 10;
-/// Timeout of a call, including its body.
+/// Timeout of a call, including the time to read its body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for reading back a game, which is slow for a wide run that keeps only some of its depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(300);
@@ -37,7 +37,8 @@ const MAX_GAMES: usize = 2;
 /// Maximum number of event streams. It is less than the maximum number of connections, so that the server can still
 /// answer other calls.
 pub(crate) const MAX_STREAMS: usize = 64;
-/// Maximum number of depth records in a response. The service has the same limit.
+/// Maximum number of depth records in a response. A response contains the records of one message from the service, which
+/// has the same limit.
 const MAX_RECORDS: usize = 1000;
 /// Delay before the response to a wrong token, which slows down guessing.
 const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);

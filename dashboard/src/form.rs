@@ -7,7 +7,7 @@ use hatebeam_runs::RunSpec;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Maximum value of a time limit: a hundred years.
+/// Maximum time limit in hours, which is a hundred years.
 const MAX_HOURS: f64 = 876_000.0;
 
 /// Values in the form for a new run.

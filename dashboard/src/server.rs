@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 const LIMITS: Limits = Limits {
     connections: 128,
     header_timeout: Duration::from_secs(20),
-    // This timeout also ends event streams, after which browsers reconnect immediately.
+    // This timeout also ends event streams. Browsers then reconnect.
     connection_timeout: Duration::from_secs(900),
     buffer: 32 << 10,
     keep_alive: true,
@@ -38,7 +38,7 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// Tokens. A client must send one of them.
     pub tokens: Tokens,
-    /// Allow an address that other machines can reach without TLS or without a token.
+    /// Whether to allow an address that other machines can reach even if there is no TLS or no token.
     pub insecure_bind: bool,
 }
 

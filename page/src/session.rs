@@ -71,21 +71,21 @@ impl<E: Display> From<E> for Failure {
     }
 }
 
-/// Result of a request: an answer in JSON.
+/// Result of a request. The value is the answer in JSON.
 pub(crate) type Answer = Result<String, Failure>;
 
-/// Writes an answer as JSON.
+/// Converts an answer to JSON.
 pub(crate) fn json(value: &impl Serialize) -> Answer {
     Ok(serde_json::to_string(value)?)
 }
 
-/// Writes an error as JSON.
+/// Converts an error to JSON.
 pub(crate) fn failure(error: &impl Display) -> String {
     let text = serde_json::Value::String(error.to_string());
     format!("{{\"error\":{text}}}")
 }
 
-/// The games and searches of one page or worker.
+/// The games and searches of one page or web worker.
 #[derive(Default)]
 pub struct Session {
     play: Option<Play>,

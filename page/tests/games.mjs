@@ -190,7 +190,7 @@ const steps = {
     await page.shows("to play.");
   },
 
-  async "chances of perfect clears equal the native ones"() {
+  async "chances of perfect clears equal native results"() {
     await page.click("#nav a", "Perfect clears");
     await page.shows("First moves");
     await page.click("label.check");
@@ -330,7 +330,7 @@ const steps = {
     await page.click("button", "Pause");
   },
 
-  async "means of many games equal the native ones"() {
+  async "means of many games equal native results"() {
     await page.choose("#generator", "uniform");
     await page.choose("#pieces", "standard");
     await page.choose("#agent-1", "heuristic");

@@ -77,7 +77,7 @@ await step("coordinator is killed and restarted", async () => {
   assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser reported no errors while the server was unreachable");
 });
 
-await step("worker is drained and the other continues", async () => {
+await step("run continues after one of its workers is drained", async () => {
   await page.click(".workers button", "Drain w1");
   await page.click("dialog button", "Drain");
   await page.until("[...document.querySelectorAll('.workers tbody tr')].some((row) => row.innerText.includes('drained'))");

@@ -33,7 +33,7 @@ const steps = {
     await restart(page, "busy");
   },
 
-  async "games are played on the dashboard"(page) {
+  async "game pages work on the dashboard"(page) {
     await page.goto(`${url}#/`);
     await page.click("#nav a", "Games");
     await page.shows("The enemy’s reason");
@@ -441,7 +441,7 @@ const steps = {
     await page.click("#theme");
   },
 
-  async "pages fit a phone"(page) {
+  async "pages fit on a phone"(page) {
     await page.size(390, 844, true);
     for (const [path, name] of [["", "runs"], [`#/run/${RUNNING}`, "run"], [`#/run/${FINISHED}/game`, "player"], ["#/submit", "submit"], ["#/workers", "workers"]]) {
       await page.goto(`${url}${path}`);

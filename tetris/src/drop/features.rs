@@ -38,7 +38,8 @@ pub const BCTS_NAMES: [&str; 9] = [
 pub struct FieldCounts {
     /// Height of the highest filled cell, counted from the floor.
     pub height: i32,
-    /// Height as the paper's program computes it: the height of an empty field is its number of rows.
+    /// Height as the paper's program computes it. It differs from `height` only for an empty field, whose height is its
+    /// number of rows.
     pub height_program: i32,
     /// Number of empty cells that are not connected to the top row by empty cells.
     pub holes: i32,
