@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// Maximum number of open runs.
 const MAX_OPEN: usize = 1000;
-/// Maximum time to wait until an update is saved. Clients wait longer for the answer (30 s), so they receive the
-/// timeout error.
+/// Maximum time to wait until an update is saved. It is shorter than the client's own timeout (30 s), so that the
+/// client receives the error.
 const SAVE_LIMIT: Duration = Duration::from_secs(25);
 
 /// A client's request to search a run.

@@ -41,7 +41,7 @@ impl Speeds {
         }
     }
 
-    /// Returns the weight of each worker, given as its name and thread count. The weight is the measured speed,
+    /// Returns the weights of `workers`, a list of names and thread counts. A worker's weight is its measured speed,
     /// limited by [`MAX_RATIO`]. A worker without a measurement counts as if its threads had the mean speed of the
     /// measured threads. If no worker was measured, the weights are the thread counts.
     pub(super) fn weights(&self, workers: &[(&str, u32)]) -> Vec<u64> {

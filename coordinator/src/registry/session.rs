@@ -75,7 +75,7 @@ impl WorkerRegistry {
         sessions.sessions += 1;
         let session = sessions.sessions;
         let (name, address, threads) = (hello.name.clone(), &hello.address, hello.threads);
-        tracing::info!(worker = name, address, threads, "worker joined");
+        tracing::info!(worker = name, address, threads, "registered worker");
         let worker = Worker {
             session,
             outbound: outbound.clone(),
@@ -164,7 +164,7 @@ impl WorkerRegistry {
                 tracing::info!(
                     worker = name,
                     reason = leaving.reason,
-                    "worker wants to leave"
+                    "received worker's request to leave"
                 );
                 worker.is_leaving = true;
                 drop(guard);

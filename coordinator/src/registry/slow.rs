@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Time for which a worker must be far behind before it counts as slow. Shorter delays are normal, especially at depths
-/// that take little time.
+/// Time for which a worker must be far behind, or wait for its uploads, before it is reported. Shorter delays are
+/// normal, especially at depths that take little time.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
 impl Worker {
@@ -53,7 +53,7 @@ impl Worker {
                 worker,
                 percent,
                 median_percent,
-                "worker is slow: the others are waiting for it"
+                "detected slow worker: the others are waiting for it"
             );
         }
     }
