@@ -1,8 +1,8 @@
-//! Benchmark of scoring and of a whole step of the beam: time per child on one thread. Run it with
+//! Benchmark of scoring and of a whole step of the beam, in time per child on one thread. Run it with
 //! `cargo bench -p hatebeam-search`.
 //!
-//! `-- --width N` sets the width of the beam [default: 250,000]. `-- --step EVALUATOR` runs only
-//! the step with this evaluator, without quiescence. `-- --score` runs only the scoring.
+//! Options follow `--`. `--width N` sets the width of the beam [default: 250,000]. `--step EVALUATOR`
+//! measures only the step with this evaluator, without quiescence. `--score` measures only scoring.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
@@ -33,7 +33,7 @@ fn children(emulator: &Emulator) -> Vec<Well> {
     let mut children = Children::new();
     let mut all = Vec::new();
     for line in text.lines() {
-        let well = Well::from_hex(GEOMETRY, line).expect("every test vector is a live well");
+        let well = Well::from_hex(GEOMETRY, line).expect("every test vector is a valid well");
         emulator.expand(&well, &mut children);
         all.extend_from_slice(children.wells());
     }
@@ -52,7 +52,7 @@ fn scoring(level: SimdLevel) {
             EvaluatorKind::Patterns,
             EvaluatorKind::Network(
                 Network::shipped("network")
-                    .expect("a name of the program")
+                    .expect("the program contains this network")
                     .digest(),
             ),
         ] {
@@ -119,7 +119,7 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
             let well = node
                 .well
                 .unpack(GEOMETRY)
-                .expect("a frontier contains wells of its geometry");
+                .expect("wells in a frontier are valid for its geometry");
             emulator.expand(&well, &mut out);
             wells.extend_from_slice(out.wells());
             lines.extend(out.lines().iter().map(|&n| node.lines + u16::from(n)));
@@ -146,7 +146,7 @@ fn main() {
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
     let only = args.iter().position(|arg| arg == "--step");
-    let network = Network::shipped("network").expect("a name of the program");
+    let network = Network::shipped("network").expect("the program contains this network");
     let network = EvaluatorKind::Network(network.digest());
     if let Some(kind) = only.and_then(|at| {
         let mut kinds = EvaluatorKind::ALL.into_iter().chain([network]);

@@ -2,11 +2,10 @@
 //! can still clear from a given well.
 //!
 //! Under HATETRIS Mild, the well determines the piece, so this maximum (the *value* of the well)
-//! depends only on the well. For each child, add the number of lines that its placement clears to
-//! the child's value: the maximum of these sums is the value of the well. A table of fixed size
-//! stores the values of wells that were searched completely. It stores whole wells, so it never
-//! confuses two wells. In a full bucket, the value that took the least work to compute is replaced.
-//! A smaller table makes the search slower but does not change its result.
+//! depends only on the well. The value of a well is the maximum, over all of its children, of the
+//! number of lines that the placement clears plus the child's value. A table of fixed size stores the
+//! values of wells that were searched completely. It stores whole wells, so it never confuses two
+//! wells. In a full bucket, a new value replaces the value that took the least work to compute.
 //!
 //! A well that repeats on the current path is not searched again, because the loop rule of HATETRIS
 //! prevents the player from profiting from repetitions. Values computed on such a path may depend
@@ -24,8 +23,7 @@ use std::time::Instant;
 pub struct EndgameLimits {
     /// Maximum number of wells to expand. With this limit alone, the result is deterministic.
     pub nodes: Option<u64>,
-    /// The time at which the search stops. With a deadline, the result depends on the speed of the
-    /// machine.
+    /// Time at which the search stops. With a deadline, the result depends on the speed of the machine.
     pub deadline: Option<Instant>,
 }
 
@@ -34,21 +32,21 @@ pub struct EndgameLimits {
 pub struct EndgameResult {
     /// Maximum number of lines found.
     pub lines: u32,
-    /// The wells of a game that clears these lines, without the starting well. The game need not be
-    /// over in the last well.
+    /// The wells of a game that clears this number of lines, without the starting well. The game may
+    /// continue after the last well.
     pub wells: Vec<Well>,
     /// Whether `lines` is proven to be the maximum.
     pub proven: bool,
 }
 
-/// An endgame search. It keeps its table between calls, which speeds up later searches.
+/// An endgame search. Its table remains between calls and speeds up later searches.
 pub struct Endgame {
     emulator: Emulator,
     table: Table,
     nodes: u64,
 }
 
-/// A child, with the number of lines that its placement clears.
+/// A child and the number of lines that its placement clears.
 #[derive(Clone, Copy)]
 struct Child {
     well: Well,
@@ -59,24 +57,24 @@ struct Child {
 struct Frame {
     well: Well,
     key: NodeWell,
-    /// Number of lines cleared by the placement that leads here from the previous well.
+    /// Number of lines cleared between the previous well on the path and this one.
     lines: u32,
-    /// Children that have not been searched yet, the most promising last.
+    /// Children that have not been searched yet. The most promising child is the last one.
     rest: Vec<Child>,
     /// Maximum number of lines found so far from this well.
     best: u32,
-    /// The child through which `best` is reached.
+    /// The child that leads to `best` lines.
     best_child: Option<Child>,
-    /// Whether a value found below this well depends on the path.
+    /// Whether the value of this well may depend on the path.
     depends_on_path: bool,
-    /// Number of wells expanded before this one.
+    /// Number of wells expanded before this one, in all calls.
     nodes_before: u64,
 }
 
 /// The value of a well.
 struct Value {
     lines: u32,
-    /// Whether the value is independent of the path to the well.
+    /// Whether the value does not depend on the path to the well.
     proven: bool,
 }
 
@@ -96,7 +94,7 @@ impl Endgame {
         }
     }
 
-    /// Number of wells expanded so far, in all calls.
+    /// Returns the number of wells expanded so far, in all calls.
     pub fn nodes(&self) -> u64 {
         self.nodes
     }
@@ -118,8 +116,8 @@ impl Endgame {
             Ok(value) => {
                 let found = self.best_game(well, &limits);
                 EndgameResult {
-                    // The game may clear fewer lines than the value if the table has lost the
-                    // values of wells on its path.
+                    // The game may clear fewer lines than the value if the table no longer contains
+                    // the values of the wells on its path.
                     proven: value.proven && found.lines == value.lines,
                     ..found
                 }
@@ -146,8 +144,8 @@ impl Endgame {
         let nodes_before = self.nodes;
         self.nodes += 1;
         let mut rest: Vec<Child> = children_of(children).collect();
-        // The most promising children are those with the most lines, then the lowest stack, then
-        // the fewest holes. They are sorted to the end.
+        // The children with the most lines come last. If the lines are equal, a lower stack comes
+        // later, then fewer holes.
         rest.sort_by_cached_key(|Child { well, lines }| {
             let worse = (well.stack_height(), holes(well), *well);
             Reverse((Reverse(*lines), worse))
@@ -164,7 +162,7 @@ impl Endgame {
         }
     }
 
-    /// Finds the value of a well.
+    /// Finds the value of a well by searching all of its descendants.
     fn value(&mut self, well: &Well, limits: &Bounds) -> Result<Value, Stopped> {
         let geometry = self.emulator.geometry();
         if let Some(lines) = self.table.get(&NodeWell::pack(geometry, well)) {
@@ -176,7 +174,7 @@ impl Endgame {
         let mut frames = vec![self.frame(&mut children, well, 0)];
         loop {
             let Some(frame) = frames.last_mut() else {
-                unreachable!("the loop returns after it pops the root");
+                unreachable!("the loop returns when it removes the root");
             };
             if let Some(child) = frame.rest.pop() {
                 if on_path.contains(&child.well) {
@@ -215,8 +213,8 @@ impl Endgame {
         }
     }
 
-    /// Follows the children with the greatest values, which are taken from the table or found by a
-    /// new search. The result is not marked as proven.
+    /// Finds a game by repeatedly choosing the child with which the most lines can be cleared. Values that
+    /// are not in the table are computed again. The result is not marked as proven.
     fn best_game(&mut self, well: &Well, limits: &Bounds) -> EndgameResult {
         let geometry = self.emulator.geometry();
         let mut children = Children::new();
@@ -242,7 +240,6 @@ impl Endgame {
                     seen.insert(child);
                     well = child;
                 }
-                // No more lines are possible.
                 _ => {
                     return EndgameResult {
                         lines: total,
@@ -256,8 +253,8 @@ impl Endgame {
 }
 
 impl Frame {
-    /// Updates `best` and `best_child` if `child`, which has the given value, leads to more lines
-    /// than all previous children.
+    /// Updates `best` and `best_child` if `child` leads to more lines than all previous children. `value`
+    /// is the value of `child`.
     fn improve(&mut self, child: Child, value: u32) {
         if child.lines + value > self.best {
             self.best = child.lines + value;
@@ -273,8 +270,8 @@ fn children_of(children: &Children) -> impl Iterator<Item = Child> {
     })
 }
 
-/// Returns the best result of a search that stops: the start of the current path, followed by a
-/// completely searched child of its last well.
+/// Returns the best game that an incomplete search has found: the first wells of the current path,
+/// followed by a completely searched child of the last of them.
 fn best_so_far(frames: &[Frame]) -> Stopped {
     let mut before = 0;
     let mut best: Option<(u32, usize)> = None;
@@ -288,7 +285,7 @@ fn best_so_far(frames: &[Frame]) -> Stopped {
     let path = &frames[1..=at];
     let mut wells: Vec<Well> = path.iter().map(|frame| frame.well).collect();
     let mut lines: u32 = path.iter().map(|frame| frame.lines).sum();
-    // The caller continues from this child.
+    // The caller finds the rest of the game from this child.
     if let Some(child) = frames[at].best_child {
         lines += child.lines;
         wells.push(child.well);
@@ -296,7 +293,7 @@ fn best_so_far(frames: &[Frame]) -> Stopped {
     Stopped { wells, lines }
 }
 
-/// Number of empty cells below filled ones.
+/// Returns the number of empty cells with a filled cell above them in the same column.
 fn holes(well: &Well) -> u32 {
     let mut cover = 0;
     let mut holes = 0;
@@ -307,9 +304,9 @@ fn holes(well: &Well) -> u32 {
     holes
 }
 
-/// The limits of a search. `nodes` counts from the creation of the [`Endgame`], not from the
-/// current call.
+/// The limits of one call.
 struct Bounds<'a> {
+    /// Limit for the number of wells expanded in all calls.
     nodes: Option<u64>,
     deadline: Option<Instant>,
     cancel: &'a AtomicBool,
@@ -320,7 +317,7 @@ impl Bounds<'_> {
         if self.nodes.is_some_and(|limit| nodes >= limit) {
             return true;
         }
-        // Read the clock only once per 256 nodes.
+        // Check the clock and `cancel` only once per 256 nodes.
         nodes.is_multiple_of(256)
             && (self.cancel.load(Ordering::Relaxed)
                 || self
@@ -338,7 +335,7 @@ struct Table {
 struct Slot {
     key: NodeWell,
     value: u16,
-    /// One plus the binary logarithm of the number of nodes expanded to find the value. 0 if the
+    /// One plus the binary logarithm of the number of wells expanded to find the value, or 0 if the
     /// slot is free.
     work: u8,
 }

@@ -1,8 +1,8 @@
 //! The evaluators, which assign scores to wells.
 //!
 //! Scores are integers, so they do not depend on the processor or on the order of additions. A
-//! greater score is better. Weights are decimal numbers in files and on the command line, and are
-//! rounded to multiples of 1/256 here.
+//! greater score is better. The weights of `knewjade` are decimal numbers in files and on the command
+//! line, and are rounded to multiples of 1/256 here.
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::generation::{Generation, Reached};
@@ -13,15 +13,14 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Number of score units per unit of weight.
+/// Number of score units that represent a weight of 1.
 pub const SCALE: f64 = 256.0;
 
-/// Maximum number of additional wells that the quiescence search scores for one child (see
-/// [`Quiescence`]).
+/// Maximum number of wells that the [`Quiescence`] search scores for one child, in addition to the child.
 const MAX_QUIESCENCE_NODES: u32 = 256;
 
-/// The weights of the evaluator `knewjade`. The search *minimises* the weighted sum, so features of
-/// bad wells have positive weights.
+/// The weights of the evaluator `knewjade`. A well with a *lower* weighted sum is better, so features
+/// of bad wells have positive weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Weights {
@@ -29,7 +28,7 @@ pub struct Weights {
     pub holes: f64,
     /// Weight of an enclosed cell: [`Features::enclosed`].
     pub enclosed: f64,
-    /// Weight of a row with an enclosed cell: [`Features::enclosed_lines`].
+    /// Weight of a row that contains enclosed cells: [`Features::enclosed_lines`].
     pub enclosed_lines: f64,
     /// Weight of one row of surface height: [`Features::surface_height`].
     pub surface_height: f64,
@@ -39,8 +38,8 @@ pub struct Weights {
     /// Weight of one row of height difference between neighbouring columns:
     /// [`Features::bumpiness`]. Not part of the published evaluator.
     pub bumpiness: f64,
-    /// Weight of a run of empty cells in a row that can still be cleared: [`Features::gaps`]. Not
-    /// part of the published evaluator.
+    /// Weight of a run of empty cells in a row without enclosed cells: [`Features::gaps`]. Not part of
+    /// the published evaluator.
     pub gaps: f64,
     /// Weight of a cell that differs from the cell above it: [`Features::steps`]. Not part of the
     /// published evaluator.
@@ -81,22 +80,22 @@ impl Default for Weights {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvaluatorKind {
-    /// The sum of all features weighted by [`Weights`]. Holes below the lowest row with an open
-    /// cell do not count.
+    /// The sum of all features weighted by [`Weights`]. Rows below the lowest row with an open cell do
+    /// not contribute holes or enclosed cells.
     Knewjade,
-    /// Minimises `holes + 2 × enclosed - 1,000,000 × lines`. Holes in all rows count.
+    /// Prefers wells with a low `holes + 2 × enclosed - 1,000,000 × lines`, counted in all rows.
     Plain,
-    /// Minimises `holes + 2 × enclosed`. Holes in all rows count.
+    /// Prefers wells with a low `holes + 2 × enclosed`, counted in all rows.
     PlainHoles,
-    /// A sum over learned tables of small patterns. At the same beam width, games found with it
-    /// clear far more lines than games found with the other evaluators.
+    /// A sum over learned tables of small patterns. At the same beam width, games found with it clear
+    /// about twice as many lines as games found with `knewjade`.
     Patterns,
     /// The network with this digest.
     Network(NetworkDigest),
 }
 
 impl EvaluatorKind {
-    /// All evaluator kinds.
+    /// All evaluator kinds except networks.
     pub const ALL: [EvaluatorKind; 4] = [
         EvaluatorKind::Knewjade,
         EvaluatorKind::Plain,
@@ -104,7 +103,7 @@ impl EvaluatorKind {
         EvaluatorKind::Patterns,
     ];
 
-    /// The name in a run specification.
+    /// Returns the name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
             EvaluatorKind::Knewjade => "knewjade",
@@ -116,29 +115,29 @@ impl EvaluatorKind {
     }
 }
 
-/// The quiescence search, which also scores the wells that consecutive line-clearing pieces can
-/// reach from a child. The final score of the child is the highest of its own score and these
-/// scores.
+/// The setting of the quiescence search, which continues from a child with pieces that clear lines,
+/// and scores the wells that it reaches. The final score of the child is the highest of its own score
+/// and these scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
-    /// No search: each child keeps its own score.
+    /// No quiescence search: each child keeps its own score.
     Off,
-    /// Clears lines with the piece that [`Clears::single`] returns, even if the enemy gives another
-    /// one. This is too optimistic, because the enemy gives such a piece only if it has no
-    /// alternative.
+    /// Clears lines with the piece that [`Clears::single`] returns, even if the enemy would give a
+    /// different piece. This is too optimistic, because the enemy gives a piece that clears lines only
+    /// if it has no alternative.
     Single,
     /// Like [`Quiescence::Single`], but only in wells in which all seven pieces can clear a line,
     /// so that the enemy cannot prevent a clear.
     Forced,
-    /// Clears lines with the piece that [`Clears::first`] returns, which is S in nearly all wells.
-    /// HATETRIS gives S more than half of the time. The published searches that set score records
-    /// used this setting.
+    /// Clears lines with the piece that [`Clears::first`] returns. If there is such a piece, it is S in
+    /// nearly all wells. HATETRIS gives S more than half of the time. The published searches that set
+    /// score records used this setting.
     First,
 }
 
 impl Quiescence {
-    /// All settings.
+    /// All values.
     pub const ALL: [Quiescence; 4] = [
         Quiescence::Off,
         Quiescence::Single,
@@ -146,7 +145,7 @@ impl Quiescence {
         Quiescence::First,
     ];
 
-    /// The name in a run specification.
+    /// Returns the name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
             Quiescence::Off => "off",
@@ -156,7 +155,7 @@ impl Quiescence {
         }
     }
 
-    /// Returns a function that chooses the next piece of the quiescence search.
+    /// Returns a function that chooses the piece with which the quiescence search continues.
     fn choice(self) -> fn(Clears) -> Option<Piece> {
         match self {
             Quiescence::Off => |_| None,
@@ -176,14 +175,14 @@ impl Quiescence {
 pub struct EvaluatorSpec {
     /// The kind of evaluator.
     pub kind: EvaluatorKind,
-    /// Weights. Only `knewjade` uses them.
+    /// The weights. Only `knewjade` uses them.
     #[serde(default)]
     pub weights: Weights,
-    /// The quiescence search.
+    /// The setting of the quiescence search.
     pub quiescence: Quiescence,
 }
 
-/// Error for a weight out of range.
+/// Error for a weight that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("the weight of {name} is {value}: it must be a number from -{limit} to {limit}")]
 pub struct WeightError {
@@ -195,7 +194,7 @@ pub struct WeightError {
     pub limit: f64,
 }
 
-/// Error for an evaluator that this process does not have.
+/// Error for an evaluator that cannot be created.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum EvaluatorError {
@@ -225,8 +224,8 @@ struct FixedWeights {
     all_rows: bool,
 }
 
-/// Maximum absolute value of a weight. At this limit, the weighted features of any well stay far
-/// below the 32-bit limit, and the sum does not saturate for fewer than about 2,047 lines.
+/// Maximum absolute value of a weight. At this limit, the weighted features of any well are far below
+/// the 32-bit limit, and a score saturates only after about 2,047 lines.
 const MAX_WEIGHT: f64 = 4096.0;
 
 impl FixedWeights {
@@ -245,10 +244,10 @@ impl FixedWeights {
             erasability_sz: 0,
             all_rows: true,
         };
-        // A line must outweigh all holes, whose sum is at most 3 × 256.
         match spec.kind {
+            // One line outweighs all holes and enclosed cells, whose weighted sum is at most 3 × 256.
             EvaluatorKind::Plain => return Ok(plain(1_000_000)),
-            // The patterns evaluator has its own weights.
+            // Patterns and networks have their own weights and do not use these.
             EvaluatorKind::PlainHoles | EvaluatorKind::Patterns | EvaluatorKind::Network(_) => {
                 return Ok(plain(0));
             }
@@ -310,7 +309,7 @@ impl FixedWeights {
     }
 }
 
-/// Scores batches of wells. Each thread needs its own evaluator, because it contains buffers.
+/// Scores batches of wells. Scoring changes internal buffers, so each thread needs its own evaluator.
 pub struct Evaluator {
     emulator: Emulator,
     level: SimdLevel,
@@ -320,35 +319,35 @@ pub struct Evaluator {
     network: Option<NetworkScorer>,
     /// The active features of a well, for the network.
     active: Active,
-    /// Maximum of `clears_score`.
+    /// Maximum that the pieces that can clear lines add to a score.
     max_clears_score: i32,
     quiescence: Quiescence,
     children: Children,
     features: [Features; LANES],
     open: Rows,
-    /// The wells that are scored.
+    /// The wells that are being scored.
     generation: Generation,
-    /// The wells that quiescence reaches from them.
+    /// The wells that quiescence reaches from `generation`.
     next: Generation,
-    /// Indices of wells in `next`, in the order in which they are reached.
+    /// Indices into `next`: first the wells reached from the first well in `generation`, and so on.
     followers: Vec<u32>,
-    /// End in `followers` of the wells that each well of `generation` reaches.
+    /// For each well in `generation`, the end of its part of `followers`.
     ends: Vec<usize>,
-    /// Scores of the wells of `generation`.
+    /// The scores of the wells in `generation`.
     scores: Vec<i32>,
     reached: Vec<Reached>,
     next_reached: Vec<Reached>,
-    /// Number of additional wells that quiescence has added for each child.
+    /// For each child, the number of additional wells that quiescence has scored.
     added: Vec<u32>,
-    /// The well that gave the best score so far, by child.
+    /// For each child, the well with the highest score so far.
     leaves: Vec<Well>,
 }
 
 impl EvaluatorSpec {
-    /// Checks the weights. Does not look for a network.
+    /// Checks the weights. Does not check that a network is available.
     ///
     /// # Errors
-    /// [`EvaluatorError::Weight`] if a weight is not a number or out of range.
+    /// Returns [`EvaluatorError::Weight`] if a weight is not a number or is out of range.
     pub fn check(&self) -> Result<(), EvaluatorError> {
         FixedWeights::new(self)?;
         Ok(())
@@ -359,8 +358,8 @@ impl Evaluator {
     /// Creates an evaluator for wells of the emulator's geometry.
     ///
     /// # Errors
-    /// [`EvaluatorError`] if a weight is not a number or out of range, or the network is not
-    /// [available](Network::find).
+    /// Returns [`EvaluatorError`] if a weight is not a number or is out of range, or if the network is
+    /// not [available](Network::find).
     pub fn new(emulator: &Emulator, spec: &EvaluatorSpec) -> Result<Evaluator, EvaluatorError> {
         if let EvaluatorKind::Network(digest) = spec.kind {
             let network = Network::find(digest).ok_or(EvaluatorError::UnknownNetwork(digest))?;
@@ -401,7 +400,7 @@ impl Evaluator {
         })
     }
 
-    /// Creates an evaluator that asks a network.
+    /// Creates an evaluator that uses a network.
     pub fn with_network(
         emulator: &Emulator,
         network: Arc<Network>,
@@ -418,8 +417,8 @@ impl Evaluator {
         evaluator
     }
 
-    /// Replaces the contents of `out` with the scores of `wells`. `lines` contains the number of
-    /// lines cleared so far for each well.
+    /// Replaces the contents of `out` with the scores of `wells`. For each well, `lines` contains the
+    /// number of lines cleared so far.
     pub fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         self.score_from(i32::MIN, wells, lines, out);
     }
@@ -448,9 +447,9 @@ impl Evaluator {
         let roots = (0..wells.len() as u32).map(|root| Reached { root, well: root });
         self.reached.extend(roots);
         // The search is breadth-first, so that features are always counted for many wells at a
-        // time. Different orders of the same clears reach the same well, so a third of the wells
-        // are reached more than once; they are scored once. The score of a child does not depend on
-        // the other children in the batch.
+        // time. A third of the wells are reached more than once, because different orders of the
+        // same clears lead to the same well. Each well is scored only once. The score of a child does
+        // not depend on the other children in the batch.
         loop {
             self.follow();
             if self.reached.is_empty() {
@@ -469,8 +468,8 @@ impl Evaluator {
         }
     }
 
-    /// Replaces the generation by the next one, and `reached` by what its wells reach, as far as
-    /// each root has room.
+    /// Replaces `generation` with `next`, and `reached` with the wells that are reached in the new
+    /// generation, up to [`MAX_QUIESCENCE_NODES`] in total for each child.
     fn follow(&mut self) {
         self.next_reached.clear();
         for reached in &self.reached {
@@ -489,14 +488,14 @@ impl Evaluator {
         std::mem::swap(&mut self.generation, &mut self.next);
     }
 
-    /// For each well that was scored last, the well that gave its score: itself, or one that
-    /// quiescence reached from it.
+    /// Returns the source of each score in the last batch: the well itself, or a well that quiescence
+    /// reached from it.
     pub fn leaves(&self) -> &[Well] {
         &self.leaves
     }
 
-    /// Replaces the contents of `out` with the scores of the wells of the generation, and finds the
-    /// next generation.
+    /// Replaces the contents of `out` with the scores of the wells in `generation`, and fills `next`,
+    /// `followers` and `ends`.
     fn score_generation(&mut self, floor: i32, out: &mut Vec<i32>) {
         let geometry = self.emulator.geometry();
         let choose = self.quiescence.choice();
@@ -529,8 +528,8 @@ impl Evaluator {
                     }
                     (None, None) => self.weights.sum(features, lines),
                 };
-                // Finding the pieces that can clear a line is half of the work, so it is skipped if
-                // it cannot raise the score to the floor.
+                // Finding the pieces that can clear a line is half of the work. It is skipped if they
+                // cannot raise the score to the floor.
                 if score.saturating_add(self.max_clears_score) < floor {
                     continue;
                 }

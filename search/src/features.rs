@@ -1,13 +1,12 @@
 //! Counts the features of wells, processing 32 wells at a time.
 //!
-//! *Open* cells are empty cells from which a path of empty cells leads above the bar. Together they
-//! form the *surface*, the part of the well that pieces can still reach. All other empty cells are
-//! *enclosed*.
+//! *Open* cells are empty cells from which a path of empty cells leads out of the well at the top.
+//! Together they form the *surface*, the part of the well that pieces can still reach. All other
+//! empty cells are *enclosed*.
 //!
 //! The wells are transposed into one array of 32 lanes per row, so that the compiler turns simple
 //! loops over lanes into vector instructions. The code is compiled once per SIMD level, and the
-//! level is chosen at run time. A test compares the result with a version that follows the
-//! definitions cell by cell.
+//! level is chosen at run time.
 
 use hatebeam_game::{Geometry, MAX_HEIGHT, SimdLevel, Well};
 
@@ -24,13 +23,13 @@ pub struct Features {
     pub enclosed: u16,
     /// Number of rows with an enclosed cell. Rows below the lowest open cell do not count.
     pub enclosed_lines: u16,
-    /// Height of the surface: the lowest row with an open cell, where 0 is the bottom row.
+    /// Height of the surface: the index of the lowest row with an open cell. The bottom row has index 0.
     pub surface_height: u16,
     /// Sum of the absolute height differences between neighbouring columns, in rows.
     pub bumpiness: u16,
-    /// Number of rows up to and including that of the topmost filled cell.
+    /// Number of rows from the bottom to the topmost filled cell.
     pub stack_height: u16,
-    /// Number of runs of empty cells in those rows of the stack that have no enclosed cell.
+    /// Number of horizontal runs of empty cells in rows of the stack that have no enclosed cell.
     pub gaps: u16,
     /// Number of cells in rows of the stack that differ from the cell above them.
     pub steps: u16,
@@ -48,15 +47,15 @@ pub(crate) type Rows = [Lane; MAX_HEIGHT];
 ///
 /// # Panics
 ///
-/// Panics if the processor does not support `level`, or if there are too many wells.
+/// Panics if the processor does not support `level`, or if there are more than [`LANES`] wells.
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
     let is_available = SimdLevel::available().any(|available| available == level);
     assert!(is_available, "the processor does not support {level}");
     count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
 }
 
-/// Like [`count`], but also writes the open cells to `open`, with one bit per column. Bits beyond
-/// the width are zero.
+/// Like [`count`], but does not check `level`, and also writes the open cells to `open`, with one bit
+/// per column. Bits beyond the width are zero.
 pub(crate) fn count_open(
     level: SimdLevel,
     geometry: Geometry,
@@ -125,8 +124,8 @@ macro_rules! lanes {
     }};
 }
 
-/// Extends `seed`, a subset of `empty`, to the entire horizontal runs of `empty` that contain cells
-/// of `seed`.
+/// Returns the horizontal runs of cells in `empty` that contain a cell of `seed`. `seed` must be a subset
+/// of `empty`.
 #[inline(always)]
 fn fill(seed: &Lane, empty: &Lane) -> Lane {
     lanes!(seed, empty => {
@@ -146,7 +145,7 @@ fn fill(seed: &Lane, empty: &Lane) -> Lane {
     })
 }
 
-/// Counts the set bits of each lane.
+/// Counts the bits that are set in each lane.
 #[inline(always)]
 fn ones(lane: &Lane) -> Lane {
     lanes!(lane => {
@@ -171,7 +170,8 @@ fn find_open(rows: &Rows, geometry: Geometry, empty: &mut Rows, open: &mut Rows)
         open[y] = fill(&seed, here);
         above = open[y];
     }
-    // Repeat upwards and downwards until nothing changes. Passages that lead upwards are rare.
+    // Repeat upwards and downwards until nothing changes. Few wells need more than one round, because
+    // passages that lead upwards are rare.
     loop {
         let mut changed = [0u16; LANES];
         for y in 1..height {
@@ -226,11 +226,11 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
             totals[kind] = sum;
         }
         cover = lanes!(cover, row => cover | row);
-        // Pairs of neighbouring columns of which exactly one reaches this row.
+        // Find the pairs of neighbouring columns of which exactly one reaches this row.
         let bump = lanes!(cover => (cover ^ (cover >> 1)) & inner);
         let bump = ones(&bump);
         bumps = lanes!(bumps, bump => bumps + bump);
-        // The lowest bits of runs of empty cells.
+        // Find the lowest bit of each run of empty cells, if the row counts.
         let ends = lanes!(here, shut, cover => {
             let counts = (u16::from(shut == 0) & u16::from(cover != 0)).wrapping_neg();
             here & !(here << 1) & counts

@@ -1,9 +1,9 @@
-//! The fingerprint of the search: it tells programs apart that would find different frontiers for the same
-//! specification.
+//! The fingerprint of the search. Programs that find different frontiers (wells kept at one depth) for the same
+//! specification have different fingerprints.
 //!
-//! The fingerprint has three parts: a revision that is raised by hand, a hash of the tables that are compiled into the
-//! program, and a digest of small beams with all evaluators. The digest reveals unintended changes; the revision is
-//! for changes that the small beams do not show. Files that a specification names by their digests are not included.
+//! The fingerprint has three parts: a revision that is raised by hand, a hash of the `patterns` tables, and a digest of
+//! small beams. The digest detects unintended changes. The revision is for changes that the small beams do not detect.
+//! Networks do not affect the fingerprint, because a specification identifies them by their digests.
 
 use crate::evaluator::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use crate::node::{Digest, Node, NodeWell};
@@ -17,15 +17,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Revision of the search. Raise it with every change that can change a frontier.
 const SEARCH_REVISION: u32 = 1;
-/// Fingerprint of version 0.1.0, whose specifications name none.
+/// Fingerprint of version 0.1.0. Specifications from that version contain no fingerprint.
 const FIRST: &str = "1-aff763be108b4610-95d506e08dd9bdcd";
 
-/// Width and number of depths of the beams of the self-test, and the number of shards that their wells are divided into.
+/// Width of the beams in the self-test.
 const WIDTH: usize = 50;
+/// Number of depths of each beam.
 const DEPTHS: usize = 20;
+/// Number of shards of each beam.
 const SHARDS: usize = 64;
 
-/// Evaluators of the self-test.
+/// The evaluators in the self-test.
 const EVALUATORS: [(EvaluatorKind, Quiescence); 6] = [
     (EvaluatorKind::Patterns, Quiescence::Off),
     (EvaluatorKind::Patterns, Quiescence::First),
@@ -35,7 +37,7 @@ const EVALUATORS: [(EvaluatorKind, Quiescence); 6] = [
     (EvaluatorKind::PlainHoles, Quiescence::Off),
 ];
 
-/// A fingerprint: the revision, the hash of the tables and the digest of the self-test, separated by dashes.
+/// A fingerprint as text: the revision, the hash of the tables and the digest of the self-test, separated by dashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
@@ -60,12 +62,12 @@ impl Fingerprint {
         self.0 == FIRST
     }
 
-    /// Returns a fingerprint with this text.
+    /// Creates a fingerprint from its text, which is not checked.
     pub fn from_text(text: impl Into<String>) -> Fingerprint {
         Fingerprint(text.into())
     }
 
-    /// Returns the text.
+    /// Returns the text of the fingerprint.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -83,7 +85,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// FNV-1a.
+/// Returns the 64-bit FNV-1a hash.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -103,7 +105,7 @@ fn self_test() -> u64 {
     fnv(hashes.as_flattened())
 }
 
-/// Returns a hash of the frontiers of a small beam and of the shards of their wells.
+/// Returns a hash of the frontiers of a small beam. The hash depends on the shard of each well.
 fn beam(spec: EvaluatorSpec) -> u64 {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let layout = ShardLayout::new(WIDTH, SHARDS);
@@ -118,7 +120,7 @@ fn beam(spec: EvaluatorSpec) -> u64 {
     let mut text = Vec::new();
     for _ in 0..DEPTHS {
         let next = step.run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0));
-        (frontier, _) = next.expect("nothing cancels it");
+        (frontier, _) = next.expect("the step is not cancelled");
         for (shard, nodes) in frontier.shards.iter().enumerate() {
             text.extend((shard as u64).to_le_bytes());
             text.extend(Digest::of(nodes).0.to_le_bytes());
@@ -131,15 +133,15 @@ fn beam(spec: EvaluatorSpec) -> u64 {
 mod tests {
     use super::*;
 
-    /// If this fails, the program finds other frontiers than 0.1.0: raise [`SEARCH_REVISION`], pin the new fingerprint
-    /// here, and say so in the changelog. Runs of the program before are refused from then on.
+    /// If this test fails, the program finds different frontiers than version 0.1.0. Raise [`SEARCH_REVISION`], pin the
+    /// new fingerprint here, and record the change in the changelog: the program will refuse runs of earlier programs.
     #[test]
-    fn fingerprint_is_that_of_the_released_program() {
+    fn fingerprint_matches_released_version() {
         assert_eq!(Fingerprint::current().as_str(), FIRST);
     }
 
     #[test]
-    fn fingerprint_is_text_in_json() {
+    fn fingerprint_is_a_json_string() {
         let text = serde_json::to_string(&Fingerprint::first()).unwrap();
         assert_eq!(text, format!("\"{FIRST}\""));
         let read: Fingerprint = serde_json::from_str(&text).unwrap();

@@ -1,4 +1,5 @@
-//! The wells that quiescence reaches from a batch of children.
+//! The wells that quiescence (search beyond a child by clearing rows with consecutive pieces) reaches
+//! from a batch of children.
 
 use hatebeam_game::Well;
 
@@ -11,12 +12,13 @@ pub(crate) struct Reached {
     pub(crate) well: u32,
 }
 
-/// The distinct wells that are the same number of pieces away from the children of a batch.
+/// The distinct wells that are the same number of pieces away from the children in a batch.
 #[derive(Default)]
 pub(crate) struct Generation {
     pub(crate) wells: Vec<Well>,
     pub(crate) lines: Vec<u16>,
-    /// Indices of `wells` plus 1, by hash, or 0. The length is a power of two or 0.
+    /// A hash table of indices into `wells`, each plus 1. A free slot is 0. The length is a power of two
+    /// or 0.
     slots: Vec<u32>,
 }
 
@@ -27,7 +29,7 @@ impl Generation {
         self.slots.fill(0);
     }
 
-    /// Returns the index of a well, and adds it if it is new.
+    /// Returns the index of a well with this number of lines. Adds the well if it is new.
     pub(crate) fn insert(&mut self, well: &Well, lines: u16) -> u32 {
         if self.wells.len() * 2 >= self.slots.len() {
             let size = (self.slots.len() * 2).max(1 << 10);
@@ -62,7 +64,7 @@ mod tests {
     use hatebeam_game::Geometry;
 
     #[test]
-    fn equal_wells_with_equal_lines_are_added_once() {
+    fn insert_adds_equal_wells_with_equal_lines_once() {
         let mut generation = Generation::default();
         for round in 0..3 {
             for value in 0..1500u32 {

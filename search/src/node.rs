@@ -1,10 +1,10 @@
-//! The entries of a frontier, which contains the wells kept at one depth.
+//! The entries of a frontier (the wells kept at one depth).
 
 use hatebeam_game::{Geometry, PackedWell, Well, WellError};
 use std::fmt;
 
-/// Size of a packed well in a [`Node`], in bytes. This is enough for wells of up to 160 cells, such
-/// as 10 × 16.
+/// Size of a packed well in a [`Node`], in bytes. Each cell takes one bit, so wells of up to 160 cells
+/// fit, such as 10 × 16.
 pub const WELL_BYTES: usize = 20;
 
 /// Odd constants for hashing, with irregular bit patterns.
@@ -28,7 +28,7 @@ fn fold(a: u64, b: u64) -> u64 {
 pub struct NodeWell(pub [u8; WELL_BYTES]);
 
 impl NodeWell {
-    /// Whether wells of this geometry fit into a `NodeWell`.
+    /// Returns whether wells of this geometry fit into a `NodeWell`.
     pub fn fits(geometry: Geometry) -> bool {
         geometry.packed_len() <= WELL_BYTES
     }
@@ -42,15 +42,15 @@ impl NodeWell {
         NodeWell(bytes)
     }
 
-    /// Returns a 64-bit hash of the packed form, which is the same on every machine. The upper half
-    /// of the hash selects the shard, and the lower half breaks ties between equal scores.
+    /// Returns a 64-bit hash of the packed form. The hash is the same on every machine. Its upper half
+    /// selects the shard, and its lower half breaks ties between equal scores.
     #[inline]
     pub fn hash(&self) -> u64 {
         let [a, b, c] = self.words();
         fold(fold(a ^ ODD[0], b ^ ODD[1]) ^ ODD[2], c ^ ODD[3])
     }
 
-    /// The bytes as little-endian words. The upper half of the last word is zero.
+    /// Returns the bytes as little-endian words. The upper half of the last word is zero.
     #[inline]
     fn words(&self) -> [u64; 3] {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| self.0[at + i]));
@@ -60,7 +60,7 @@ impl NodeWell {
     /// Unpacks and checks the well.
     ///
     /// # Errors
-    /// Returns the error of [`Well::unpack`] if the bytes are not a live well.
+    /// Returns a [`WellError`] if the bytes are not a valid well of this geometry.
     #[inline]
     pub fn unpack(&self, geometry: Geometry) -> Result<Well, WellError> {
         Well::unpack(geometry, &self.0[..geometry.packed_len()])
@@ -73,30 +73,26 @@ impl fmt::Debug for NodeWell {
     }
 }
 
-/// One well of a frontier: 28 bytes.
+/// An entry of a frontier. Its size is 28 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Node {
-    /// The score that the evaluator assigned. Greater is better.
+    /// The evaluator's score. Greater is better.
     pub score: i32,
     /// The well.
     pub well: NodeWell,
     /// Number of lines cleared since the start of the game, including lines cleared before the
     /// run's first well.
     pub lines: u16,
-    /// The parent hint: the lowest byte of the [`Well::hash`] of the parent on the best path. It
-    /// nearly always identifies one of the few parents of the well. Unlike the index of the parent
-    /// among all parents, which would require a backward search, it costs nothing when the child is
-    /// generated.
+    /// The parent hint: the lowest byte of the [`Well::hash`] of the parent on the best path. A well
+    /// has few parents, so one byte nearly always identifies the right one.
     pub hint: u8,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
 
-/// A digest of a set of nodes. It depends neither on the order of the nodes nor on their division
-/// into parts.
-///
-/// The digest is the sum, modulo 2^128, of a 128-bit hash of each node over all of its fields.
+/// A digest of a set of nodes: the sum, modulo 2^128, of a 128-bit hash of each node over all of its
+/// fields. It depends neither on the order of the nodes nor on their division into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Digest(pub u128);
 

@@ -1,22 +1,20 @@
 //! The `patterns` evaluator, which scores the small patterns in a well with learned tables.
 //!
-//! A *frontier* contains the wells that a beam keeps at one depth. The weights approximate the
-//! log-odds that a well of a frontier has a descendant in the frontiers 6, 12 and 20 pieces later.
-//! They were learned by logistic regression on the frontiers of beams and on a sample of the wells
-//! that the beams dropped. Each beam used the weights learned from the previous beams.
+//! The weights approximate the log-odds that a well in a frontier (the wells kept at one depth) has
+//! a descendant in the frontiers 6, 12 and 20 pieces later. They were learned by logistic regression
+//! on the frontiers of beams and on a sample of the wells that the beams dropped. Each beam used the
+//! weights learned from the previous beams.
 //!
-//! The tables cover the ten columns of the standard well. In a wider well, only the first ten
-//! columns count. In a narrower well, the missing columns always count as empty and not open.
+//! The tables cover the ten columns of the standard well. In a wider well, they cover only the first
+//! ten columns. In a narrower well, the missing columns count as empty and not open.
 
 use crate::features::{Features, Rows};
 use hatebeam_game::{Clears, MAX_HEIGHT, Well};
 use std::sync::LazyLock;
 
-/// Number of columns that the tables cover.
 const COLUMNS: usize = 10;
 const FULL: u16 = (1 << COLUMNS) - 1;
 const ROWS: usize = 1 << COLUMNS;
-/// The bits of two and of three rows of ten columns.
 const TWO_ROWS: u64 = (1 << (2 * COLUMNS)) - 1;
 const THREE_ROWS: u64 = (1 << (3 * COLUMNS)) - 1;
 /// Number of horizontal positions of a window of two rows and five columns.
@@ -27,13 +25,13 @@ const TRIPLES: usize = COLUMNS - 4 + 1;
 const TRIPLE: usize = 1 << (3 * 4);
 /// Number of counted features. Their order is defined in [`Patterns::sum`].
 const COUNTS: usize = 8;
-/// Number of features of the pieces that can clear lines. Their order is defined in
+/// Number of features that depend on the pieces that can clear lines. Their order is defined in
 /// [`Patterns::clears_score`].
 const CLEARS: usize = 5;
 
-/// The value of [`Clears::pieces`] that contains all seven pieces.
+/// All seven pieces as bits in [`Clears::pieces`].
 pub(crate) const ALL_PIECES: u8 = 0x7f;
-/// The bits of S and Z in [`Clears::pieces`].
+/// S and Z as bits in [`Clears::pieces`].
 pub(crate) const S_AND_Z: u8 = 0b11;
 
 /// The learned weights, in units of 1/256.
@@ -42,20 +40,20 @@ pub(crate) struct Patterns {
     clears: [i32; CLEARS],
     /// Weights indexed by stack height.
     stack: [i32; MAX_HEIGHT + 1],
-    /// Weights of rows without enclosed cells, indexed by the value of the row.
+    /// Weights of rows without enclosed cells, indexed by the cells of the row.
     clean: Box<[i16; ROWS]>,
-    /// Weights of rows, indexed by the distance from the top of the stack and by the value of the
+    /// Weights of rows, indexed by the distance from the top of the stack and by the cells of the
     /// row.
     rows: Box<[[i16; ROWS]; MAX_HEIGHT]>,
     /// Weights of windows of two rows and five columns, indexed by the first column and by the
-    /// cells of the upper and lower row.
+    /// cells of the two rows.
     pairs: Box<[[i16; PAIR]; PAIRS]>,
     /// Weights of windows of three rows and four columns, indexed by the first column and by the
     /// cells of the three rows. Enclosed cells count as filled.
     triples: Box<[[i16; TRIPLE]; TRIPLES]>,
 }
 
-/// The learned weights as a file of little-endian 16-bit numbers.
+/// The learned weights as little-endian 16-bit integers.
 pub(crate) const TABLES: &[u8] = include_bytes!("patterns.bin");
 
 static STANDARD: LazyLock<Patterns> = LazyLock::new(|| Patterns::read(TABLES));
@@ -76,13 +74,12 @@ impl Patterns {
         &STANDARD
     }
 
-    /// Parses weights from the bytes of a file of little-endian 16-bit integers.
+    /// Reads weights from little-endian 16-bit integers.
     fn read(bytes: &[u8]) -> Patterns {
         let (numbers, rest) = bytes.as_chunks::<2>();
         let mut numbers = numbers.iter().map(|&two| i16::from_le_bytes(two));
         let mut next = || numbers.next().expect("the file contains all tables");
-        // In the file, the weight of a cleared line follows the weights of the pieces that can
-        // clear lines.
+        // In the file, the last of the `counts` follows all of the `clears`.
         let first: [i32; COUNTS + CLEARS] = std::array::from_fn(|_| i32::from(next()));
         let patterns = Patterns {
             counts: std::array::from_fn(|at| {
@@ -97,7 +94,7 @@ impl Patterns {
         };
         assert!(
             numbers.next().is_none() && rest.is_empty(),
-            "the file contains nothing else"
+            "the file contains only the tables"
         );
         patterns
     }
@@ -118,7 +115,7 @@ impl Patterns {
     }
 
     /// Returns the score of a well without the part that depends on the pieces that can clear
-    /// lines. The open cells of the well are in lane `lane` of `open`.
+    /// lines. Lane `lane` of `open` contains the well's open cells.
     #[inline]
     pub(crate) fn sum(
         &self,
@@ -144,7 +141,8 @@ impl Patterns {
         for (weight, count) in self.counts.iter().zip(counts) {
             sum += weight * i32::from(count);
         }
-        // The row in the lowest ten bits, then the rows above it. Cells in `shut` are not open.
+        // Both variables contain the current row in the lowest ten bits, followed by the rows above
+        // it. The bits of `shut` mark the cells that are not open.
         let (mut context, mut shut) = (0, 0);
         let rows = well.rows()[..stack].iter().zip(&open[..stack]).rev();
         for ((&row, open), by_row) in rows.zip(self.rows.iter()) {
@@ -157,10 +155,10 @@ impl Patterns {
         sum
     }
 
-    /// Returns the part of the score that a row contributes together with the rows above it: its
-    /// pairs and triples, and the row itself if it has no enclosed cells. `context` contains this
-    /// row and the one above it, and `shut` the cells of this row and the two above it that are not
-    /// open.
+    /// Returns the part of the score that depends on a row and the two rows above it: the weights of
+    /// the windows whose lowest row is this row, and the weight of the row itself if it has no
+    /// enclosed cells. `context` contains this row and the row above it. `shut` marks the cells that
+    /// are not open in this row and the two rows above it.
     fn context_sum(&self, context: u64, shut: u64) -> i32 {
         let cells = |rows: u64, above: u32| (rows >> (10 * above)) as usize & usize::from(FULL);
         let (row, above) = (cells(context, 0), cells(context, 1));
@@ -183,13 +181,13 @@ impl Patterns {
     }
 }
 
-/// Number of sums that a [`Memory`] holds.
+/// Number of sums in a [`Memory`].
 const MEMORY: usize = 1 << 13;
 
-/// Sums of rows with their surroundings that were calculated last. The wells of a beam have most of
-/// their rows in common: of ten rows, nine are found here.
+/// A cache of the results of [`Patterns::context_sum`]. The wells of a beam have most of their rows in
+/// common, so nine of ten results are found in the cache.
 pub(crate) struct Memory {
-    /// Keys with the highest bit set, or 0.
+    /// Keys with the highest bit set, and their sums. The key of an empty slot is 0.
     sums: Box<[(u64, i32)]>,
 }
 
@@ -200,7 +198,7 @@ impl Memory {
         }
     }
 
-    /// Returns the sum with this key of 50 bits, and calculates it if it is not here.
+    /// Returns the sum for a key of 50 bits. Calls `calculate` if the cache does not contain the sum.
     #[inline(always)]
     fn sum(&mut self, key: u64, calculate: impl FnOnce() -> i32) -> i32 {
         let key = key | 1 << 63;

@@ -1,15 +1,15 @@
 //! Perft: counts the distinct wells that are possible after each number of pieces.
 //!
 //! **Definition.** A *level* contains all (well, score) pairs that are possible after a given
-//! number of pieces against HATETRIS Mild, starting with the empty well. The wells are live, which
-//! means that the game is not over. The count of a level is its number of distinct pairs. Cells are
-//! conserved: a piece adds four, and a cleared line removes a row. So a well and the number of
+//! number of pieces against HATETRIS Mild, starting with the empty well. Only wells in which the
+//! game is not over count. The count of a level is its number of distinct pairs. Each piece adds
+//! four cells, and each cleared line removes the cells of one row. So a well and the number of
 //! pieces determine the score, and it suffices to count wells.
 //!
 //! **Memory.** A level is a list of distinct wells of 32 bytes each. The next level is divided into
 //! shards by hash and generated one shard at a time. For each shard, every well of the level is
 //! expanded, and the children in the shard are collected, sorted and deduplicated. The buffer of a
-//! shard takes at most about a quarter of the allowed memory, and the wells of both levels take the
+//! shard takes about a quarter of the allowed memory, and the wells of both levels may take the
 //! rest. The last level is only counted, not stored. At 10 × 16, a level has about ten times as
 //! many wells as the previous one. So 2 GiB suffice up to depth 8 (232 million wells), which takes
 //! three to four minutes.
@@ -44,7 +44,7 @@ pub struct LevelProgress {
     pub shards: u64,
 }
 
-/// Counts the wells of each level in ascending order of depth.
+/// A counter of the wells in each level, beginning with level 0.
 pub struct Perft {
     emulator: Emulator,
     children: Children,
@@ -56,7 +56,7 @@ pub struct Perft {
 }
 
 impl Perft {
-    /// Creates a counter that uses at most this much memory, in bytes.
+    /// Creates a counter. `memory` is the allowed memory in bytes.
     pub fn new(emulator: Emulator, memory: u64) -> Perft {
         Perft {
             emulator,
@@ -67,11 +67,11 @@ impl Perft {
         }
     }
 
-    /// Returns the number of wells after `depth` pieces. Call this for depths 0, 1, 2 and so on in
-    /// this order, and set `is_last` in the last call.
+    /// Returns the number of wells after `depth` pieces. Call this method with the depths 0, 1, 2 and
+    /// so on, in this order, and set `is_last` in the last call. It calls `progress` before each shard.
     ///
     /// # Errors
-    /// Returns [`LevelTooLarge`] if the level is not the last one and does not fit in memory.
+    /// Returns [`LevelTooLarge`] if the level must be stored (`is_last` is false) and does not fit in memory.
     pub fn count(
         &mut self,
         depth: u32,
@@ -109,8 +109,8 @@ impl Perft {
         Ok(count)
     }
 
-    /// Returns the minimum number of shards for which the children of a shard, including
-    /// duplicates, fit in its buffer on average.
+    /// Returns the number of shards with which the children of an average shard, including
+    /// duplicates, fit into a quarter of the allowed memory.
     fn shards_needed(&mut self) -> u64 {
         let mut total = 0;
         for well in &self.level {
@@ -120,8 +120,7 @@ impl Perft {
         (total * WELL_BYTES).div_ceil(self.memory / 4).max(1)
     }
 
-    /// Collects the distinct children of the level that belong to the shard with this 0-based
-    /// index.
+    /// Collects the level's distinct children in the shard with this 0-based index.
     fn collect(&mut self, index: u64, shards: u64) {
         self.shard.clear();
         for well in &self.level {

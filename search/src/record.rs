@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Facts about a committed depth, which is a depth that is stored so that no failure can lose it.
+/// Statistics of a committed depth (a depth that is stored so that no failure can lose it).
 /// The `*_eval` fields are evaluator scores. The `best_lines` field is a game score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DepthRecord {

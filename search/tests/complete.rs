@@ -46,7 +46,7 @@ fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveE
     )?;
     assert_eq!(levels, solution.levels);
     assert!(solution.bytes > 0);
-    // A game without pieces would have no replay.
+    // A game without pieces has no replay.
     assert!(solution.best.len() > 1);
     // The size of the encoded differences depends on the ranges, which depend on the thread count
     // and the memory limit.
@@ -61,7 +61,7 @@ fn solved(game: GameTree) -> Solution {
     solved_with(game, &resources(2)).unwrap()
 }
 
-/// Returns the number of wells in each level. Finds them by collecting each level in a set.
+/// Returns the number of wells in each level, counted by collecting the wells in sets.
 fn brute_force(game: GameTree) -> Vec<u64> {
     let emulator = Emulator::new(game.geometry, game.rules);
     let mut children = Children::new();
@@ -166,8 +166,8 @@ fn solution_does_not_depend_on_threads_or_memory() {
     for threads in [1, 8] {
         assert_eq!(solved_with(game, &resources(threads)).unwrap(), expected);
     }
-    // Test the minimum memory in total and the minimum per thread. The unit tests use even lower
-    // limits and check scratch files.
+    // With 300 threads, each thread uses the minimum size of the buffers. The unit tests use even
+    // lower limits and check scratch files.
     for threads in [2, 300] {
         let tight = Resources {
             threads,

@@ -1,4 +1,4 @@
-//! Compares the endgame search with whole game trees, for several table sizes and limits.
+//! Compares the endgame search with whole game trees, and tests its limits.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -13,8 +13,7 @@ fn search(endgame: &mut Endgame, well: &Well, limits: EndgameLimits) -> EndgameR
     endgame.search(well, &limits, &AtomicBool::new(false))
 }
 
-/// Checks that the wells of `outcome` form a game that starts in `from` and clears `outcome.lines`
-/// lines.
+/// Checks that the wells of `outcome` continue a game from `from` and clear `outcome.lines` lines.
 fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     let mut children = Children::new();
     let (mut well, mut total) = (*from, 0);
@@ -27,8 +26,8 @@ fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     assert_eq!(total, outcome.lines);
 }
 
-/// Returns the maximum number of lines that can still be cleared from a well, found by recursion
-/// with an unlimited table.
+/// Returns the maximum number of lines that can still be cleared from a well. `known` contains the
+/// results for all wells seen so far.
 fn value(emulator: &Emulator, well: &Well, known: &mut HashMap<Well, u32>) -> u32 {
     if let Some(value) = known.get(well) {
         return *value;

@@ -79,7 +79,7 @@ fn by_definition(geometry: Geometry, well: &Well) -> Features {
     }
 }
 
-/// Returns wells from random play.
+/// Returns the wells of random games.
 fn wells(geometry: Geometry, count: usize) -> Vec<Well> {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut children = Children::new();
@@ -123,7 +123,7 @@ fn features_match_their_definitions() {
 
 #[test]
 fn features_of_wells_with_caves_match_their_definitions() {
-    // Random cells form winding passages that do not occur in games.
+    // Random cells contain winding passages that do not occur in games.
     let mut state = 88_172_645_463_325_252u64;
     let mut random = || {
         state ^= state << 13;

@@ -1,6 +1,6 @@
-//! Networks: every SIMD level against the definition, and the file format.
+//! Tests of networks: their values at every SIMD level, quiescence, and the file format.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Children, Clears, Emulator, Follow, Geometry, Piece, Rules, SimdLevel, Well};
 use hatebeam_search::{
@@ -17,7 +17,7 @@ mod networks;
 const GEOMETRY: Geometry = Geometry::STANDARD;
 const COLUMNS: usize = 10;
 
-/// Weights that look random. Some sums exceed 16 bits.
+/// Returns pseudo-random weights, which are large enough for sums to exceed 16 bits.
 fn weights(lanes: usize) -> NetworkWeights {
     let mut state = 1u64;
     let mut list = |count: usize, size: u64| -> Vec<i16> {
@@ -39,7 +39,7 @@ static NETWORKS: LazyLock<[Arc<Network>; 2]> = LazyLock::new(|| {
     [16, 32].map(|lanes| Arc::new(Network::new("a test", &weights(lanes)).unwrap()))
 });
 
-/// Wells of games: the children of the benchmark's wells.
+/// Children of wells in the benchmark file.
 static WELLS: LazyLock<Vec<Well>> = LazyLock::new(|| {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -73,7 +73,7 @@ fn open_cells(well: &Well) -> Vec<[bool; COLUMNS]> {
     open
 }
 
-/// The active features of a well, cell by cell.
+/// Returns the active features of a well, computed cell by cell.
 fn features_by_definition(emulator: &Emulator, well: &Well) -> Vec<u32> {
     let stack = well.stack_height();
     let open = open_cells(well);
@@ -121,7 +121,7 @@ fn features_by_definition(emulator: &Emulator, well: &Well) -> Vec<u32> {
     active.into_iter().map(|feature| feature as u32).collect()
 }
 
-/// The value of a well, lane by lane.
+/// Returns the value of a well with these active features, computed lane by lane.
 fn value_by_definition(weights: &NetworkWeights, features: &[u32]) -> i32 {
     let mut value = 0;
     for lane in 0..weights.lanes {
@@ -174,7 +174,8 @@ fn values_match_the_definition_at_every_level() {
     }
 }
 
-/// The quiescence `first`, without the limit on the number of wells.
+/// Returns the score and the leaf that [`Quiescence::First`] finds for a well without a limit on the
+/// number of wells.
 fn quiescence_by_definition(
     emulator: &Emulator,
     evaluator: &mut Evaluator,
@@ -214,12 +215,12 @@ fn quiescence_gives_the_best_value_and_its_leaf() {
         assert_eq!(of_leaf, [score], "{well:?}");
         reached += usize::from(leaf != well);
     }
-    assert!(reached > 40, "chains are tested: {reached}");
+    assert!(reached > 40, "only {reached} wells reach another well");
 }
 
 type Choose = fn(Clears) -> Option<Piece>;
 
-/// The quiescence of one well, step by step, with the limit of 256 additional wells. Returns the
+/// Searches beyond one well like quiescence, with the limit of 256 additional wells. Returns the
 /// score, the leaf and the number of additional wells.
 fn limited_quiescence(
     emulator: &Emulator,
@@ -247,8 +248,8 @@ fn limited_quiescence(
     (best, leaf, queue.len() - 1)
 }
 
-/// Children of wells in a beam that is searched with quiescence, so that many of them clear lines in
-/// long chains.
+/// Returns children of the wells in a beam. The beam uses quiescence, so that many of the children can
+/// clear lines with many consecutive pieces.
 fn children_with_chains(emulator: &Emulator) -> Vec<Well> {
     let spec = EvaluatorSpec {
         kind: EvaluatorKind::Patterns,
@@ -279,7 +280,7 @@ fn children_with_chains(emulator: &Emulator) -> Vec<Well> {
 }
 
 #[test]
-fn quiescence_of_a_batch_equals_that_of_single_wells() {
+fn quiescence_of_batch_matches_quiescence_of_each_well() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let wells = children_with_chains(&emulator);
     let shipped = EvaluatorKind::Network(Network::shipped("network").unwrap().digest());
@@ -319,7 +320,7 @@ fn quiescence_of_a_batch_equals_that_of_single_wells() {
 }
 
 #[test]
-fn remembered_sums_change_no_score() {
+fn cached_sums_do_not_change_scores() {
     let shipped = EvaluatorKind::Network(Network::shipped("network").unwrap().digest());
     for level in SimdLevel::available() {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
@@ -338,7 +339,7 @@ fn remembered_sums_change_no_score() {
             evaluator().score(&WELLS, &lines, &mut scores);
             for (well, score) in WELLS.iter().zip(&scores).step_by(5) {
                 let mut alone = Vec::new();
-                // A new evaluator remembers nothing.
+                // The cache of a new evaluator is empty.
                 evaluator().score(&[*well], &[3], &mut alone);
                 assert_eq!(alone, [*score], "{kind:?} {level} {well:?}");
             }
@@ -347,7 +348,7 @@ fn remembered_sums_change_no_score() {
 }
 
 #[test]
-fn files_survive_a_round_trip() {
+fn network_file_round_trips() {
     for network in NETWORKS.iter() {
         let bytes = network.encode();
         let again = Network::decode(&bytes).unwrap();
@@ -376,7 +377,7 @@ fn network_file_has_documented_format() {
 }
 
 #[test]
-fn specification_names_a_network_by_its_digest() {
+fn evaluator_finds_registered_network_by_digest() {
     let mut other = weights(16);
     other.bias[0] = 77;
     let network = Network::new("registered", &other).unwrap();
@@ -420,7 +421,7 @@ fn specification_names_a_network_by_its_digest() {
 }
 
 #[test]
-fn weights_of_other_shapes_are_refused() {
+fn weights_with_unsupported_sizes_are_rejected() {
     let with = |change: fn(&mut NetworkWeights)| {
         let mut weights = weights(16);
         change(&mut weights);
@@ -443,7 +444,7 @@ fn weights_of_other_shapes_are_refused() {
 }
 
 #[test]
-fn files_of_other_kinds_and_versions_are_refused() {
+fn file_with_unsupported_header_is_rejected() {
     let bytes = NETWORKS[0].encode();
     let with = |at: usize, value: u8| {
         let mut bytes = bytes.clone();
@@ -464,7 +465,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn a_changed_byte_is_noticed(at in any::<prop::sample::Index>(), change in 1u8..) {
+    fn changed_byte_is_detected(at in any::<prop::sample::Index>(), change in 1u8..) {
         let mut bytes = NETWORKS[0].encode();
         let at = at.index(bytes.len());
         bytes[at] ^= change;
@@ -472,15 +473,15 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_file_is_noticed(at in any::<prop::sample::Index>()) {
+    fn truncated_file_is_rejected(at in any::<prop::sample::Index>()) {
         let bytes = NETWORKS[0].encode();
         prop_assert!(Network::decode(&bytes[..at.index(bytes.len())]).is_err());
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(data in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_rejected_or_round_trip(data in prop::collection::vec(any::<u8>(), 0..200)) {
         networks::network(&data);
-        // Behind a good begin, more of the parser is reached.
+        // A valid beginning leads the parser further into the file.
         let mut bytes = NETWORKS[0].encode();
         bytes.truncate(24);
         bytes.extend_from_slice(&data);

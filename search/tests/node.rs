@@ -1,5 +1,5 @@
-//! Tests that the hash of a packed well and the digest of a frontier never change, because both are
-//! part of the file formats.
+//! Tests that the hash of a packed well and the digest of a frontier never change. Stored files depend
+//! on both.
 
 use hatebeam_search::{Digest, Node, NodeWell};
 

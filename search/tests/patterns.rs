@@ -27,7 +27,7 @@ fn open_cells(well: &Well) -> Vec<[bool; 10]> {
     open
 }
 
-/// Encodes cells as an integer. The first cell is the lowest bit.
+/// Encodes cells as the bits of an integer. The first cell is the lowest bit.
 fn number(cells: impl Iterator<Item = bool>) -> usize {
     cells
         .enumerate()
@@ -69,7 +69,7 @@ fn by_definition(file: &[i32], emulator: &Emulator, well: &Well, points: u16) ->
     let top = (0..16)
         .rfind(|&y| (0..10).any(|x| filled(x, y)))
         .map_or(0, |y| y + 1);
-    // Cells above the stack count as open.
+    // All cells above the stack count as open.
     let shut = |x: usize, y: usize| y < top && !open[y][x];
     let mut sum: i32 = weights
         .iter()
@@ -98,7 +98,7 @@ fn by_definition(file: &[i32], emulator: &Emulator, well: &Well, points: u16) ->
 }
 
 #[test]
-fn scores_match_tables_in_file() {
+fn scores_match_cell_by_cell_sums() {
     let bytes = include_bytes!("../src/patterns.bin");
     let file: Vec<i32> = bytes
         .chunks(2)
@@ -111,8 +111,8 @@ fn scores_match_tables_in_file() {
         state ^= state << 17;
         state
     };
-    // Test wells from random play, and wells with random cells, whose passages do not occur in
-    // games.
+    // Test the wells of random games, and also wells with random cells, which contain passages that
+    // do not occur in games.
     let play = Emulator::new(GEOMETRY, Rules::default());
     let mut children = Children::new();
     let mut wells = vec![Well::EMPTY];

@@ -1,6 +1,5 @@
-//! Compares the step with a brute-force version that keeps every child. Also checks that the result
-//! does not depend on the number of threads, the SIMD level, or the number and size of tables,
-//! shards and machines.
+//! Compares the step with a brute-force version that keeps every child. Also checks that the result does
+//! not depend on the number of threads, shards or machines, the SIMD level, or the size of the tables.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -39,7 +38,7 @@ fn step(step: &Step, frontier: &Frontier) -> Frontier {
         .0
 }
 
-/// Returns the `width` best children of `from`. Finds them by merging and sorting all children.
+/// Returns the `width` best children of `from`, selected by merging and sorting all children.
 fn brute_force(
     emulator: &Emulator,
     spec: &EvaluatorSpec,
@@ -110,8 +109,6 @@ fn step_matches_brute_force() {
     }
 }
 
-/// Tests many widths, so that some full tables keep exactly the required number of wells, one more,
-/// or one less.
 #[test]
 fn step_with_any_width_matches_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
@@ -131,13 +128,13 @@ fn step_with_any_width_matches_brute_force() {
 fn digest_does_not_depend_on_threads_simd_level_or_room() {
     let repeats = check_digest_independence(Quiescence::Forced, 6000);
     assert!(repeats > 0, "no depth was repeated");
-    // `Quiescence::First` scores ten times as many wells, so the width is smaller. A frontier of
-    // this width has a single table, so no depth is repeated.
+    // `Quiescence::First` scores ten times as many wells, so the width is smaller. With this width,
+    // there is a single table with room for the whole frontier, so no depth is repeated.
     check_digest_independence(Quiescence::First, 300);
 }
 
 /// Checks that the digests do not depend on threads, SIMD levels or the room in the tables. Returns
-/// the number of times that a depth was repeated when the tables had less room.
+/// the number of repeats with little room in the tables.
 fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
     let spec = spec(EvaluatorKind::Knewjade, quiescence);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
@@ -173,7 +170,7 @@ fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
 }
 
 #[test]
-fn floor_never_changes_the_frontier() {
+fn floor_does_not_change_the_frontier() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let cancel = AtomicBool::new(false);
     for (kind, quiescence, width) in [
@@ -216,7 +213,7 @@ fn floor_never_changes_the_frontier() {
     }
 }
 
-/// Returns the lowest rank of a frontier that was cut to `width` wells, or 0 if all children survived.
+/// Returns the lowest rank in a frontier, or 0 if the frontier has fewer wells than `width`.
 fn rank_of_cut(frontier: &Frontier, width: usize) -> u64 {
     if frontier.len() < width {
         return 0;
@@ -248,11 +245,11 @@ fn weight_out_of_range_is_rejected() {
     }
 }
 
-/// The connection from one machine of a [`Cluster`] to the other machines.
+/// The connections from one machine of a [`Cluster`] to the other machines.
 struct Mesh<'a> {
     /// The candidates of each machine.
     all: &'a [Candidates],
-    /// The index of the sending machine.
+    /// Index of the sending machine.
     from: usize,
 }
 
@@ -270,7 +267,7 @@ impl ChildSink for Mesh<'_> {
     }
 }
 
-/// Simulated machines in one process, which own shards and send children to each other.
+/// Simulated machines in one process. Each machine owns some of the shards.
 struct Cluster {
     step: Step,
     layout: ShardLayout,
@@ -289,7 +286,7 @@ impl Cluster {
         }
     }
 
-    /// Produces the next frontier and returns its digest.
+    /// Produces the next frontier on all machines and returns its digest.
     fn advance(&mut self) -> Digest {
         let machines = self.frontiers.len();
         let all: Vec<Candidates> = (0..machines)
@@ -309,7 +306,6 @@ impl Cluster {
         digest
     }
 
-    /// Generates the children of one machine's frontier.
     fn expand(&self, machine: usize, all: &[Candidates]) {
         let owner = |shard: usize| match shard % self.frontiers.len() {
             owner if owner == machine => Owner::Here,

@@ -1,4 +1,4 @@
-//! Collects the children of a level and writes them as sorted runs, which are merged later.
+//! Collects the children of a level's wells and writes them as sorted runs, which are merged later.
 
 use super::key::WellKey;
 use super::section::Section;
@@ -6,8 +6,8 @@ use super::{Search, SolveError, mix};
 use hatebeam_game::{Children, Piece};
 use std::sync::Mutex;
 
-/// Number of entries in the cache of recent wells, a power of two. The entries take half a megabyte
-/// or one megabyte, so they fit into the processor cache of a core.
+/// Number of entries in the cache of recent wells. The entries take half a megabyte or one megabyte,
+/// depending on the type of the keys, so they fit into the processor cache of a core.
 const RECENT: usize = 1 << 16;
 
 /// The state of one thread of an expansion.
@@ -18,7 +18,7 @@ pub(super) struct Gatherer<'a, 'b, K> {
     children: Children,
     keys: Vec<K>,
     room: usize,
-    /// Recently found wells, indexed by hash. They are used to filter out most duplicates.
+    /// Recently found wells, indexed by hash. This cache removes most duplicates early.
     recent: Vec<K>,
 }
 

@@ -19,15 +19,15 @@ pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
 
     fn bits(self) -> u128;
 
-    /// Number of filled cells.
+    /// Returns the number of filled cells.
     fn filled(self) -> u32;
 
-    /// Appends the difference from the smaller value `before`, with seven bits per byte and the
-    /// lowest bits first.
+    /// Appends the difference `self - before` to `bytes`, with seven bits per byte and the lowest bits
+    /// first. `before` must not be greater than `self`.
     fn write_from(self, before: Self, bytes: &mut Vec<u8>);
 
-    /// Reads a difference and adds it to `before`. Returns `None` if the bytes end too early or the
-    /// result is too large.
+    /// Reads a difference at `at` and returns its sum with `before`. Returns `None` if the bytes end too
+    /// early or the sum is too large.
     fn read_from(before: Self, bytes: &[u8], at: &mut usize) -> Option<Self>;
 }
 

@@ -1,21 +1,21 @@
 //! Complete search: the whole game tree of a small well, level by level.
 //!
-//! Level `n` is the set of all wells that are possible after `n` pieces. The number of lines
-//! cleared so far follows from the cells of a well and the number of pieces: each piece adds four
-//! cells, and each cleared line removes one row of cells. So a level stores only the wells, and the
-//! best game of a level ends in the well with the fewest cells.
+//! Level `n` is the set of all wells that are possible after `n` pieces. The number of filled cells
+//! and the number of pieces determine the number of lines cleared so far: each piece adds four cells,
+//! and each cleared line removes the cells of one row. So a level stores only the wells, and the best
+//! game of a level ends in the well with the fewest filled cells.
 //!
 //! **From one level to the next.** Threads expand the wells and collect the children, encoded as
 //! integers, in buffers. When a buffer is full, it is sorted and duplicates are removed. If this
 //! frees too little room, the buffer is written out as a sorted *run*. Finally, the runs are merged
 //! into the next level, one range of values after another. Runs and levels are stored as
 //! *sections*, which encode the differences between values in about three bytes per well. Sections
-//! are kept in memory up to a limit and in scratch files beyond it, so memory is bounded for levels
-//! of any size.
+//! are kept in memory up to a limit and in scratch files beyond it, so that a level may be larger
+//! than the memory.
 //!
-//! **Games.** All levels are kept. The game that leads to a well is reconstructed from its end. The
-//! backward emulator finds the parents of the well, and the previous level contains at least one of
-//! them.
+//! **Games.** All levels are kept. The game that leads to a well is reconstructed from its end: the
+//! backward emulator finds the possible parents of a well, and the previous level contains at least
+//! one of them.
 
 mod gather;
 mod key;
@@ -46,7 +46,7 @@ pub const MAX_CELLS: usize = 128;
 /// Minimum memory limit in bytes. With less memory, buffers are too small to be useful.
 pub const MIN_MEMORY: u64 = 64 << 20;
 
-/// Minimum size in bytes of the buffers in which a thread collects, sorts and merges.
+/// Minimum total size in bytes of one thread's buffers.
 const MIN_BUFFER_BYTES: u64 = 512 << 10;
 
 /// A game tree to search.
@@ -56,8 +56,8 @@ pub struct GameTree {
     pub geometry: Geometry,
     /// Variant of the rules.
     pub rules: Rules,
-    /// The enemy. HATETRIS is treated like HATETRIS Mild, because a well does not contain the
-    /// memory that its loop rule needs.
+    /// The enemy. HATETRIS is treated like HATETRIS Mild, because its loop rule depends on earlier
+    /// wells, which a level does not record.
     pub enemy: Enemy,
 }
 
@@ -87,8 +87,7 @@ pub struct Progress {
 /// The result of a complete search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// Number of wells in each level. Level 0 contains the empty well, and the last level in the
-    /// list is not empty.
+    /// Number of wells in each level. Level 0 contains the empty well. Empty levels are not listed.
     pub levels: Vec<u64>,
     /// Maximum number of lines that a game can clear.
     pub best_lines: u32,
@@ -106,7 +105,7 @@ pub struct Solution {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SolveError {
-    /// The pieces that the enemy gives depend on more than the well and the number of pieces.
+    /// The enemy's piece depends on more than the well and the number of pieces.
     #[error(
         "cannot search games against {0}, which remembers earlier wells: use hatetris, mild, lovetris or burgiel"
     )]
@@ -154,8 +153,8 @@ pub enum SolveError {
     },
 }
 
-/// Searches the whole game tree, starting with the empty well. Calls `on_level` with the index of
-/// each level and its number of wells.
+/// Searches the whole game tree, starting with the empty well. Calls `on_level` with the index and the
+/// number of wells of each level.
 ///
 /// # Errors
 /// Returns a [`SolveError`] if the search is not supported, a resource is insufficient, the game
@@ -192,17 +191,16 @@ pub fn solve(
     }
 }
 
-/// One level.
 struct Level<K> {
-    /// Sections in ascending order.
+    /// The sections in ascending order.
     sections: Vec<Section<K>>,
     count: u64,
     best: BestWell<K>,
     digest: u64,
 }
 
-/// The well of a level with the fewest cells, or the one with the smallest key if there are
-/// several.
+/// The well with the fewest filled cells in a level. If several wells have the fewest cells, the one
+/// with the smallest key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct BestWell<K> {
     cells: u32,
@@ -210,7 +208,7 @@ struct BestWell<K> {
 }
 
 impl<K: WellKey> BestWell<K> {
-    /// A value that is greater than that of any well.
+    /// A value that is greater than any well's value.
     const NONE: BestWell<K> = BestWell {
         cells: u32::MAX,
         key: K::ZERO,
@@ -232,7 +230,7 @@ impl<K: WellKey> Level<K> {
         self.sections.iter().map(Section::bytes).sum()
     }
 
-    /// Returns all blocks of all sections, each as a section index and a block index.
+    /// Returns the section index and the block index of each block in the level.
     fn blocks(&self) -> Vec<(usize, usize)> {
         let of = |(at, section): (usize, &Section<K>)| (0..section.blocks()).map(move |b| (at, b));
         self.sections.iter().enumerate().flat_map(of).collect()
@@ -247,7 +245,7 @@ struct Search<'a> {
     cancel: &'a AtomicBool,
     progress: &'a Progress,
     store: ScratchStore,
-    /// Size in bytes of the buffers in which each thread collects, sorts and merges.
+    /// Total size in bytes of each thread's buffers.
     buffer_bytes: u64,
 }
 
@@ -270,8 +268,8 @@ impl Search<'_> {
             digest: mix(root),
         }];
         on_level(0, 1);
-        // The piece that Burgiel gives depends on whether the number of pieces is odd. So two
-        // levels are equal only if both numbers of pieces are odd or both are even.
+        // Burgiel gives S and Z in turn. So two levels are equal only if they contain the same wells
+        // and their piece counts are both even or both odd.
         let mut seen: HashMap<(u64, u64, bool), usize> = HashMap::new();
         let is_odd = |level: usize| self.game.enemy == Enemy::Burgiel && level % 2 == 1;
         while let Some(last) = levels.last() {
@@ -293,7 +291,7 @@ impl Search<'_> {
             (4 * level as u32).saturating_sub(levels[level].best.cells) / geometry.width() as u32
         };
         let last = levels.len() - 1;
-        // Prefer the shortest of the best games, but exclude the game without pieces, which has no
+        // Choose the shortest of the best games, but not the game without pieces, which has no
         // replay.
         let best = (last.min(1)..=last)
             .max_by_key(|&level| (lines(level), std::cmp::Reverse(level)))
@@ -338,7 +336,7 @@ impl Search<'_> {
             .level
             .store(number as u64 + 1, Ordering::Relaxed);
         let threads = self.threads;
-        // Half of the memory is for sections. Each thread uses an equal share of the other half,
+        // Sections take up to half of the memory. Each thread uses an equal share of the other half,
         // first to collect children and then to merge. Sorting may need as much memory as the
         // buffer itself, so a buffer takes half of this share.
         let room = self.buffer_bytes / 2 / size_of::<K>() as u64;
@@ -501,8 +499,8 @@ impl Search<'_> {
                 {
                     continue;
                 }
-                // `parents_by` allows any piece that the enemy may give, but in this level the
-                // enemy gives only one.
+                // `parents_by` allows every piece that the enemy may give at any level. If the enemy
+                // gives only one piece at this level, it must lead to the well.
                 if let Some(piece) = self.piece(before) {
                     self.emulator.children(&parent.well, piece, &mut children);
                     if !children.wells().contains(&well) {
@@ -524,7 +522,7 @@ impl Search<'_> {
     }
 }
 
-/// The result of merging one range of all runs.
+/// The result of merging one range of the runs.
 struct Merged<K> {
     section: Section<K>,
     best: BestWell<K>,

@@ -1,14 +1,14 @@
-//! The keys of a game that a search of the whole game tree has found.
+//! Finds the key presses for a game from a complete search.
 
 use super::GameTree;
 use hatebeam_game::{Enemy, Key, PathError, Well, play, replay_of_wells};
 use thiserror::Error;
 
-/// Error for a game that is not valid by the exact rules.
+/// Error for a game that is invalid under the exact rules of the enemy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The enemy chooses another piece, because a well repeats.
+    /// The enemy chooses a different piece, because a well repeats.
     #[error("the game is valid under HATETRIS Mild, but {0} chooses another piece")]
     OtherPiece(Enemy, #[source] PathError),
     /// The game does not reach its last well.
@@ -20,7 +20,7 @@ impl GameTree {
     /// Returns the keys of the game through `wells`. If the next piece can end the game, the keys include that piece.
     ///
     /// # Errors
-    /// Returns a [`ReplayError`] if the game does not reach its last well when it is played by the exact rules.
+    /// Returns a [`ReplayError`] if the game does not reach its last well under the exact rules of the enemy.
     pub fn replay(&self, wells: &[Well]) -> Result<Vec<Key>, ReplayError> {
         let &GameTree {
             geometry,

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Number of keys in a block. A block is always read as a whole. Its first key is in the index.
+/// Maximum number of keys in a block. A block is always read as a whole. Its first key is in the index.
 const BLOCK: u64 = 1024;
 /// Minimum number of bytes in a chunk of a section, except for the last chunk. The value is small
 /// in the tests of this crate, so that the sections of small trees have several chunks.
 const CHUNK_BYTES: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
-/// Number of bytes after which a new scratch file is created. The disk space of a file is freed
-/// when all of its sections are dropped.
+/// Size in bytes at which a scratch file is full and a new one is created. The disk space of a file is
+/// freed when all of its sections are dropped.
 const FILE_BYTES: u64 = if cfg!(test) { 100_000 } else { 1 << 30 };
 
 /// The storage of sections: memory up to a limit, then scratch files. The files have no names, so
@@ -34,7 +34,7 @@ struct CurrentFile {
     end: u64,
 }
 
-/// Total number of bytes in scratch files: the current and the maximum value.
+/// The total size of the scratch files in bytes: its current value and its maximum so far.
 #[derive(Default)]
 struct DiskUsage {
     now: AtomicU64,
@@ -49,7 +49,7 @@ struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Adds bytes that are about to be written to the disk usage.
+    /// Adds `bytes` to the disk usage. Call this method before you write them.
     fn count(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let now = self.on_disk.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -64,7 +64,7 @@ impl Drop for ScratchFile {
     }
 }
 
-/// Bytes in memory. They count towards the memory limit until they are dropped.
+/// Bytes of a section in memory. They count towards the memory limit until they are dropped.
 struct MemoryChunk {
     bytes: Vec<u8>,
     used: Arc<AtomicU64>,
@@ -86,14 +86,14 @@ enum Chunk {
     },
 }
 
-/// An ascending list of keys.
+/// An ascending list of keys without duplicates.
 pub(super) struct Section<K> {
     index: Vec<Block<K>>,
     chunks: Vec<Chunk>,
     count: u64,
 }
 
-/// Index entry of a block.
+/// The index entry of a block.
 struct Block<K> {
     /// The first key of the block.
     first: K,
@@ -114,8 +114,8 @@ impl ScratchStore {
         }
     }
 
-    /// Returns the maximum number of bytes that were in scratch files at the same time. This
-    /// includes bytes that could not be written.
+    /// Returns the maximum number of bytes that were in scratch files at the same time, including bytes
+    /// that could not be written.
     pub(super) fn max_on_disk(&self) -> u64 {
         self.on_disk.max.load(Ordering::Relaxed)
     }
@@ -150,7 +150,8 @@ impl ScratchStore {
         })
     }
 
-    /// Reserves bytes in the current scratch file. Returns the file and the offset.
+    /// Reserves bytes in the current scratch file, or in a new one if it is full. Returns the file and the
+    /// offset.
     fn reserve(&self, len: u64) -> io::Result<(Arc<ScratchFile>, u64)> {
         let mut current = self
             .file
@@ -176,7 +177,6 @@ impl ScratchStore {
     }
 }
 
-/// Writes a section.
 pub(super) struct SectionWriter<'a, K> {
     store: &'a ScratchStore,
     section: Section<K>,
@@ -230,17 +230,17 @@ impl<K: WellKey> Section<K> {
         self.index.len()
     }
 
-    /// The smallest key.
+    /// Returns the smallest key.
     pub(super) fn first(&self) -> Option<K> {
         self.index.first().map(|block| block.first)
     }
 
-    /// The first key of each block.
+    /// Returns an iterator over the first key of each block.
     pub(super) fn firsts(&self) -> impl Iterator<Item = K> + '_ {
         self.index.iter().map(|block| block.first)
     }
 
-    /// Size of the section in bytes, including the index.
+    /// Returns the size of the section in bytes, including the index.
     pub(super) fn bytes(&self) -> u64 {
         let of = |chunk: &Chunk| match chunk {
             Chunk::Memory(chunk) => chunk.bytes.len(),
@@ -287,7 +287,7 @@ impl<K: WellKey> Section<K> {
         Ok(keys.binary_search(&key).is_ok())
     }
 
-    /// Appends the keys in the range from `from` (inclusive) to `to` (exclusive) to `all`.
+    /// Appends the keys from `from` (inclusive) to `to` (exclusive) to `all`. `None` means no limit.
     pub(super) fn append(
         &self,
         from: Option<K>,

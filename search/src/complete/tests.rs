@@ -1,4 +1,4 @@
-//! Tests with lower limits than callers may set, so that a small tree needs many runs, passes and
+//! Tests with lower limits than a caller can set, so that a small tree needs many runs, passes and
 //! files.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
@@ -6,8 +6,8 @@
 use super::*;
 use std::process::{Command, Stdio};
 
-/// Solves 10 × 5 with at most `memory` bytes of sections in memory and buffers of `buffer_bytes`
-/// per thread.
+/// Searches the game tree of a 10 × 5 well. Sections in memory take at most `memory` bytes, and each
+/// thread's buffers take `buffer_bytes`.
 fn solved(
     threads: usize,
     memory: u64,
@@ -37,7 +37,7 @@ fn solution_does_not_depend_on_scratch_files() {
     let folder = tempfile::tempdir().unwrap();
     let expected = solved(2, u64::MAX, 1 << 30, folder.path()).unwrap();
     assert_eq!(expected.scratch_bytes, 0);
-    // A buffer of 16 KiB has room for about a thousand wells. A level has up to 174,585 wells.
+    // With 16 KiB, a buffer has room for about a thousand wells. A level has up to 174,585 wells.
     for (threads, memory, buffer_bytes) in [
         (1, 0, 16 << 10),
         (3, 0, 16 << 10),
@@ -47,8 +47,8 @@ fn solution_does_not_depend_on_scratch_files() {
     ] {
         let solution = solved(threads, memory, buffer_bytes, folder.path()).unwrap();
         assert_eq!(solution.scratch_bytes > 0, memory < u64::MAX);
-        // The runs of a level are freed after they are merged. The runs of all levels together
-        // would take more space than this.
+        // The runs of a level are freed after they are merged. Without this, the runs of all levels
+        // would exceed the limit below.
         assert!(solution.scratch_bytes < 2 * solution.bytes);
         let comparable = Solution {
             bytes: expected.bytes,
@@ -85,7 +85,7 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn error_on_full_disk_names_folder_and_needed_bytes() {
+fn full_disk_error_names_folder_and_size() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(folder.path()) else {
         eprintln!("skipped: this process may not mount a file system");

@@ -18,14 +18,14 @@ use thiserror::Error;
 const MAGIC: [u8; 8] = *b"hatenet\n";
 /// Version of this format.
 const VERSION: u32 = 1;
-/// Number that identifies the definition of the features and the layers. It must change when any of them changes.
+/// Number that identifies the definition of the features and the layers. Change it if the definition changes.
 const ARCHITECTURE: u32 = 1;
 /// Length of the digest at the end of the file.
 const DIGEST_BYTES: usize = 32;
-/// Maximum length of a header.
+/// Maximum length of a header in bytes.
 pub const MAX_HEADER_BYTES: usize = 1 << 20;
-/// Maximum length of a file: magic bytes, five numbers, the longest header, the weights of the largest network, and the
-/// digest.
+/// Maximum length of a file in bytes: magic bytes, five numbers, the longest header, the weights of the largest
+/// network, and the digest.
 pub const MAX_NETWORK_BYTES: usize =
     MAGIC.len() + 5 * 4 + MAX_HEADER_BYTES + 2 * weights(MAX_BLOCKS * BLOCK) + DIGEST_BYTES;
 
@@ -42,7 +42,7 @@ pub enum NetworkError {
         /// Format version in the file.
         found: u32,
     },
-    /// The network has a different definition of features or layers.
+    /// The network uses an unsupported definition of the features and layers.
     #[error("network architecture {found} is not supported: this program supports {ARCHITECTURE}")]
     Architecture {
         /// Architecture number in the file.
@@ -73,7 +73,7 @@ pub enum NetworkError {
         /// Actual number of weights.
         found: usize,
     },
-    /// The digest at the end does not match.
+    /// The digest at the end does not match, or the file ends before its header.
     #[error("the network is damaged, because its digest does not match: copy the file again")]
     Digest,
 }
@@ -86,7 +86,7 @@ fn blocks(lanes: usize) -> Result<usize, NetworkError> {
     Ok(blocks)
 }
 
-/// Returns the number of weights of a network: bias, output weights and rows.
+/// Returns the total number of weights in a network: bias, output weights and rows.
 const fn weights(lanes: usize) -> usize {
     (2 + FEATURES) * lanes
 }
@@ -153,7 +153,8 @@ impl Network {
     /// Reads a network from the bytes of its file.
     ///
     /// # Errors
-    /// Returns [`NetworkError`] if the bytes are not a network, have an unsupported version or size, or are damaged.
+    /// Returns [`NetworkError`] if the bytes are not a network, are damaged, or have an unsupported version,
+    /// architecture or size.
     pub fn decode(bytes: &[u8]) -> Result<Network, NetworkError> {
         let mut reader = Reader(bytes);
         if reader.take(MAGIC.len()) != Some(&MAGIC) {

@@ -1,13 +1,15 @@
-//! The features of a well that are the input of a network.
+//! The features of a well, which are the input of a network.
 //!
-//! A feature is active or not. The active features of a well are, in this order:
+//! Each feature is either active or inactive. The active features describe
 //!
-//! - for each row of the stack, the contents of the row at its distance from the top of the stack;
-//! - for each row without enclosed cells, its contents;
-//! - for each window of 3 rows and 4 columns, its contents at its first column, where enclosed cells count as filled;
-//! - for each kind of [count](Count), its value.
+//! - the contents of each row of the stack, together with its distance from the top of the stack;
+//! - the contents of each row without enclosed cells (empty cells that pieces cannot reach);
+//! - the contents of each window of 3 rows and 4 columns, with enclosed cells counted as filled, together with the
+//!   window's first column;
+//! - the value of each [count](Count).
 //!
-//! Rows are counted from the top of the stack, so most features stay the same if rows are added below.
+//! The features are numbered in this order. Rows are counted from the top of the stack, so most features stay the same
+//! if rows are added at the bottom.
 
 use crate::features::{self, Features, LANES, Rows};
 use hatebeam_game::{Clears, Emulator, MAX_HEIGHT, Well};
@@ -23,7 +25,7 @@ const CLEAN_ROWS: usize = MAX_HEIGHT * ROW_VALUES;
 const FIRST_WINDOW: usize = CLEAN_ROWS + ROW_VALUES;
 const FIRST_COUNT: usize = FIRST_WINDOW + WINDOWS * WINDOW_VALUES;
 
-/// A kind of count. Each value has a feature, and exactly one of these features is active.
+/// A count, with one feature for each of its values. Exactly one of these features is active.
 struct Count {
     first: usize,
     values: usize,
@@ -47,17 +49,17 @@ impl Count {
     }
 }
 
-/// Height of the stack, combined with the lowest row that has an open cell.
+/// The height of the stack, combined with the index of the lowest row that has an open cell.
 const SHAPE: Count = Count::after(FIRST_COUNT, (MAX_HEIGHT + 1) * (MAX_HEIGHT + 1));
 /// Number of rows with enclosed cells.
 const ENCLOSED_ROWS: Count = Count::after(SHAPE.end(), MAX_HEIGHT + 1);
 /// Number of enclosed cells.
 const ENCLOSED: Count = Count::after(ENCLOSED_ROWS.end(), 64);
-/// Number of covered cells.
+/// Number of covered cells: empty cells with a filled cell above them in the same column.
 const COVERED: Count = Count::after(ENCLOSED.end(), 64);
-/// The set of pieces that can clear a line.
+/// The set of pieces that can clear a line, as bits.
 const CLEARING: Count = Count::after(COVERED.end(), 128);
-/// The set of pieces that can clear several lines.
+/// The set of pieces that can clear several lines, as bits.
 const CLEARING_SEVERAL: Count = Count::after(CLEARING.end(), 128);
 /// Number of filled cells, halved.
 const FILLED: Count = Count::after(CLEARING_SEVERAL.end(), 81);
@@ -69,7 +71,7 @@ pub const FEATURES: usize = FILLED.end();
 /// Maximum number of active features of a well.
 const MAX_ACTIVE: usize = MAX_HEIGHT * (1 + Surrounding::MAX_FEATURES) + COUNTS;
 
-/// For each row of cells, the row with bit `x` moved to bit `3x`.
+/// For each value of a row, the value with bit `x` moved to bit `3x`.
 static SPREAD: [u32; ROW_VALUES] = {
     let mut table = [0; ROW_VALUES];
     let mut row = 0;
@@ -87,16 +89,16 @@ static SPREAD: [u32; ROW_VALUES] = {
 /// Flag of a [`Surrounding`] whose row has no enclosed cells.
 const CLEAN: u32 = 1 << (3 * COLUMNS);
 
-/// A row and the two rows above it, which together determine all features of the row that do not depend on its
-/// distance from the top.
+/// A row and the two rows above it. They determine all features of the row that do not depend on its distance from
+/// the top.
 ///
-/// Bits 0, 3, 6 ... are the cells of the row that are not open. The two bits after each of these bits are the cells of
-/// the two rows above, in the same column. [`CLEAN`] is set if the row has no enclosed cells.
+/// Bits 0, 3, 6 and so on are set for the cells of the row that are not open. Each of these bits is followed by the
+/// bits for the same column in the two rows above. [`CLEAN`] is set if the row has no enclosed cells.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Surrounding(pub(super) u32);
 
 impl Surrounding {
-    /// Maximum number of features that a surrounding determines.
+    /// Maximum number of features that one surrounding determines.
     const MAX_FEATURES: usize = WINDOWS + 1;
 
     /// Calls `each` with each feature that this surrounding determines.
@@ -143,15 +145,16 @@ impl Active {
         &self.features[..self.len]
     }
 
-    /// Returns the surroundings whose features are not in the list returned by [`features`](Active::features).
+    /// Returns the surroundings of the rows. The list that [`features`](Active::features) returns does not contain the
+    /// features that these surroundings determine.
     #[inline(always)]
     pub(super) fn surroundings(&self) -> &[Surrounding] {
         &self.surroundings[..self.rows]
     }
 }
 
-/// Replaces the contents of `active` with the active features of a well, whose open cells are in lane `lane` of `open`.
-/// If `SURROUNDINGS` is true, `active` contains the surroundings of the rows instead of their features.
+/// Replaces the contents of `active` with the active features of a well. Lane `lane` of `open` contains the well's open
+/// cells. If `SURROUNDINGS` is true, stores the surroundings of rows instead of the features that they determine.
 #[inline]
 pub(crate) fn list<const SURROUNDINGS: bool>(
     well: &Well,
@@ -165,7 +168,7 @@ pub(crate) fn list<const SURROUNDINGS: bool>(
     active.rows = 0;
     let stack = usize::from(features.stack_height).min(MAX_HEIGHT);
     let mut filled = 0;
-    // Three rows, interleaved: the current row is in the lowest of the three bits of each column.
+    // The bits of three interleaved rows. The lowest of the three bits of each column is for the current row.
     let mut three = 0;
     for distance in 0..stack {
         let y = stack - 1 - distance;

@@ -2,8 +2,9 @@
 //!
 //! The input is a list of active [features](inputs): about a hundred of the 46,851 features are active in a well. Each
 //! feature has a row of weights with one number per [lane](Network::lanes), and the rows of the active features are
-//! added. The lanes of the sum except lane 0 are clamped to ±1. The value is the sum of all lanes multiplied by the
-//! output weights. It approximates `ln(1 + T/8)`, where `T` is the number of pieces that a beam search can still place.
+//! added up. All lanes of the sum except lane 0 are clamped to ±1. Each lane is then multiplied by its output weight,
+//! and the sum of these products is the value of the well. The value approximates `ln(1 + T/8)`, where `T` is the
+//! number of pieces that a beam search can still place.
 //!
 //! All weights are 16-bit integers in units of 1/1024. Sums of rows wrap around, so they do not depend
 //! on the order of additions, and every processor computes the same value.
@@ -24,16 +25,16 @@ use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The integer that stands for a weight of 1.
+/// The integer that represents a weight of 1.
 pub const WEIGHT_ONE: i16 = 1024;
-/// The integer that stands for a value of 1.
+/// The integer that represents a value of 1.
 pub const VALUE_ONE: i32 = 1 << 20;
 /// Number of lanes in a block. A block fills one AVX2 register.
 pub(crate) const BLOCK: usize = 16;
 /// Maximum number of blocks per feature.
 const MAX_BLOCKS: usize = 2;
 
-/// The weights of sixteen lanes.
+/// The weights of 16 lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 struct Block([i16; BLOCK]);
@@ -42,7 +43,7 @@ impl Block {
     const ZERO: Block = Block([0; BLOCK]);
 }
 
-/// The SHA-256 digest that ends a network's file and covers all bytes before it. It identifies the network.
+/// The SHA-256 digest that identifies a network. It is at the end of the network's file and covers all bytes before it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NetworkDigest(pub [u8; 32]);
@@ -97,7 +98,7 @@ impl fmt::Debug for NetworkDigest {
 pub struct NetworkWeights {
     /// Number of lanes, which is 16 or 32.
     pub lanes: usize,
-    /// The initial value of each lane, to which the rows of features are added.
+    /// The initial value of each lane. The rows of the active features are added to it.
     pub bias: Vec<i16>,
     /// The output weight of each lane. Lane 0 usually has the weight 1.
     pub output: Vec<i16>,
@@ -117,7 +118,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Packs weights. `header` describes how the network was made. It is covered by the digest.
+    /// Creates a network. `header` describes how the network was made, and is covered by the digest.
     ///
     /// # Errors
     /// Returns [`NetworkError`] if the number of lanes is not supported, a list of weights has the wrong
@@ -149,7 +150,7 @@ impl Network {
     }
 }
 
-/// A network with its cache of sums. The cache is private because another network has other sums.
+/// A network and its cache of sums. Each network needs its own cache, because the sums depend on the weights.
 pub(crate) struct NetworkScorer {
     network: Arc<Network>,
     memory: Memory,
@@ -163,7 +164,7 @@ impl NetworkScorer {
         }
     }
 
-    /// Returns the value of a well with these active features, in units of 1/[`VALUE_ONE`].
+    /// Returns the value of a well with these active features, as a multiple of 1/[`VALUE_ONE`].
     #[inline]
     pub(crate) fn value(&mut self, level: SimdLevel, active: &Active) -> i32 {
         let (network, memory) = (&*self.network, &mut self.memory);

@@ -4,8 +4,8 @@ use super::{Network, NetworkDigest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, RwLock, Weak};
 
-/// The files of the networks that are part of the program, in the order of [`Network::SHIPPED`]. A web page loads them
-/// only when they are needed.
+/// The files of the networks that are part of the program, in the order of [`Network::SHIPPED`]. The WebAssembly build
+/// contains no networks, because a web page loads them only when it needs them.
 #[cfg(not(target_family = "wasm"))]
 const FILES: &[&[u8]] = &[include_bytes!("shipped.bin"), include_bytes!("taught.bin")];
 #[cfg(target_family = "wasm")]
@@ -24,22 +24,22 @@ fn position(name: &str) -> Option<usize> {
 }
 
 impl Network {
-    /// The names of the networks that are part of the program. `network` was trained on beams alone, and `taught` on
-    /// public games too. `train/recipes/` contains their recipes.
+    /// The names of the networks that are part of the program. `network` was trained only on beams, and `taught` also
+    /// on public games. Their recipes are in `train/recipes/`.
     pub const SHIPPED: [&str; 2] = ["network", "taught"];
 
-    /// Returns the network with this name if it is part of the program.
+    /// Returns the network with this name, or `None` if the program contains no such network.
     pub fn shipped(name: &str) -> Option<&'static Arc<Network>> {
         SHIPPED.get(position(name)?)
     }
 
-    /// Returns the file of the network of this name, if it is part of the program.
+    /// Returns the file of the network with this name, or `None` if the program contains no such network.
     pub fn shipped_file(name: &str) -> Option<&'static [u8]> {
         FILES.get(position(name)?).copied()
     }
 
-    /// Registers a network so that [`find`](Network::find) returns it while the returned reference or a clone of it
-    /// exists.
+    /// Registers a network, so that [`find`](Network::find) returns it. The registration ends when the returned
+    /// reference and all of its clones have been dropped.
     pub fn register(network: Network) -> Arc<Network> {
         let digest = network.digest();
         let mut registered = REGISTERED
@@ -54,7 +54,7 @@ impl Network {
         network
     }
 
-    /// Returns the network with this digest if it is part of the program or is registered.
+    /// Returns the network with this digest, or `None` if it is neither part of the program nor registered.
     pub fn find(digest: NetworkDigest) -> Option<Arc<Network>> {
         let mut shipped = SHIPPED.iter();
         if let Some(network) = shipped.find(|network| network.digest() == digest) {
@@ -68,7 +68,7 @@ impl Network {
 }
 
 impl NetworkDigest {
-    /// Whether a network that is part of the program has this digest.
+    /// Returns whether a network that is part of the program has this digest.
     pub fn is_shipped(self) -> bool {
         SHIPPED.iter().any(|network| network.digest() == self)
     }

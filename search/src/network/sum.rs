@@ -1,19 +1,19 @@
-//! Calculation of the value of a well from its active features.
+//! Computes the value of a well from its active features.
 
 use super::inputs::Surrounding;
 use super::{Active, BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};
 use hatebeam_game::SimdLevel;
 
-/// Number of sums that a [`Memory`] holds. With 16 lanes, they take 256 KiB, which fits into most second-level caches.
+/// Number of sums in a [`Memory`]. With 16 lanes, the sums take 256 KiB, which fits into most L2 caches.
 const MEMORY: usize = 1 << 13;
 
-/// A cache of sums of weights. A [`Surrounding`], which is a row with the two rows above it, determines most features of
-/// the row; the cache holds the sum of the weights of these features. The wells of a beam have most of their rows in
+/// A cache of sums of weights. A [`Surrounding`] (a row with the two rows above it) determines most features of the
+/// row. The cache contains the sum of the weights of these features. The wells of a beam have most of their rows in
 /// common, so nearly all sums are found in the cache.
 pub(crate) struct Memory {
-    /// For each slot, the surrounding with the highest bit set, or 0 if the slot is empty.
+    /// The surrounding in each slot, with the highest bit set. An empty slot contains 0.
     keys: Box<[u32]>,
-    /// For each slot, the blocks of its sum.
+    /// The blocks of the sum in each slot.
     sums: Box<[Block]>,
 }
 
@@ -25,7 +25,7 @@ impl Memory {
         }
     }
 
-    /// Returns the sum for a surrounding. All calls must pass the network that [`Memory::new`] was called with.
+    /// Returns the sum for a surrounding. `network` must be the network that was passed to [`Memory::new`].
     #[inline(always)]
     fn sum<const BLOCKS: usize>(
         &mut self,
@@ -43,7 +43,7 @@ impl Memory {
     }
 }
 
-/// Adds up the weights of the features of a surrounding.
+/// Adds up the weights of the features that a surrounding determines.
 #[cold]
 #[inline(never)]
 fn calculate<const BLOCKS: usize>(
@@ -64,7 +64,7 @@ fn add<const BLOCKS: usize>(sum: &mut [Block; BLOCKS], row: &[Block; BLOCKS]) {
     }
 }
 
-/// Returns the limit for the absolute value of each lane of the sum: 1, except for lane 0, which is not clamped to ±1.
+/// Returns the limit for the absolute value of each lane of the sum: a weight of 1, or the maximum of `i16` for lane 0.
 const fn limits() -> [Block; MAX_BLOCKS] {
     let mut limits = [Block([WEIGHT_ONE; BLOCK]); MAX_BLOCKS];
     limits[0].0[0] = i16::MAX;
@@ -72,7 +72,7 @@ const fn limits() -> [Block; MAX_BLOCKS] {
 }
 static LIMITS: [Block; MAX_BLOCKS] = limits();
 
-/// Calculates the value without SIMD instructions and without the cache. Tests compare the faster versions with it.
+/// Computes the value without SIMD instructions or the cache.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
     let mut sum = [Block::ZERO; BLOCKS];
@@ -86,7 +86,7 @@ pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) 
     clamped_value(network, &sum)
 }
 
-/// Like [`portable`], with a memory.
+/// Computes the value without SIMD instructions, but with the cache.
 #[cfg(not(target_arch = "x86_64"))]
 fn remembered<const BLOCKS: usize>(network: &Network, memory: &mut Memory, active: &Active) -> i32 {
     let mut sum = [Block::ZERO; BLOCKS];
@@ -158,8 +158,8 @@ mod x86 {
     use super::{Active, Block, LIMITS, Memory, Network};
     use std::arch::x86_64::*;
 
-    // SAFETY, for every unsafe block of this module: memory is accessed only through references to `Block`s,
-    // which are 32 bytes long and aligned to 32 bytes, and callers ensure that the processor has the instructions.
+    // SAFETY, for every unsafe block in this module: memory is accessed only through references to `Block`s, which
+    // are 32 bytes long and aligned to 32 bytes. The callers ensure that the processor supports the instructions.
 
     #[inline(always)]
     unsafe fn load(block: &Block) -> __m256i {
@@ -209,7 +209,7 @@ mod x86 {
 
     #[inline(always)]
     unsafe fn load_two(blocks: &[Block; 2]) -> __m512i {
-        // SAFETY: as above; the two blocks are 64 bytes.
+        // SAFETY: as above. Two blocks are 64 bytes long, and the load requires no alignment.
         unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
     }
 

@@ -1,5 +1,5 @@
-//! The candidates of one depth: children that may still be among the best. They are stored in hash
-//! tables, each of which holds the children in one range of hashes.
+//! The candidates of one depth: children that may still be among the best. They are stored in
+//! tables, and each table contains the children in one range of hashes.
 
 use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, Ties, rank, score_of};
 use super::layout::ShardLayout;
@@ -20,8 +20,9 @@ pub(super) struct Candidate {
     pub(super) hash: u64,
 }
 
-/// The children of one depth that may still be among the best. This type contains the tables of the
-/// shards in this process, and the floors (lowest accepted ranks) of all shards.
+/// The children of one depth that may still be among the best: the tables that contain them, and the
+/// floor (lowest accepted rank) of each table. If a shard is on another machine, its tables here stay
+/// empty, and their floors are the last known ones.
 pub struct Candidates {
     layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
@@ -29,9 +30,9 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Creates empty tables with room for `sigmas` standard deviations more than their share of the
-    /// width. A value of 8 is enough in practice, but the caller must call
-    /// [`Candidates::dropped_above`] to check this.
+    /// Creates empty tables. Each has room for its share of the width plus `sigmas` standard deviations
+    /// of that share. Eight standard deviations are enough in practice, but the caller must check this
+    /// with [`Candidates::dropped_above`].
     pub fn new(layout: ShardLayout, sigmas: f64) -> Candidates {
         let (count, room) = (layout.tables(), layout.room(sigmas));
         Candidates {
@@ -41,7 +42,7 @@ impl Candidates {
         }
     }
 
-    /// Raises the floors of all tables to `floor`, an estimate of the cut. Call this before children are added.
+    /// Raises the floors of all tables to `floor`, an estimate of the cut. Call this method before you add children.
     pub fn raise_floors(&self, floor: u64) {
         for (table, known) in self.tables.iter().zip(&self.floors) {
             let mut table = lock(table);
@@ -50,18 +51,17 @@ impl Candidates {
         }
     }
 
-    /// Returns the memory that the tables use, in bytes.
+    /// Returns the size of the tables in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;
         self.tables.iter().map(bytes).sum()
     }
 
-    /// Returns the layout of the shards and tables.
+    /// Returns the division of the candidates into shards and tables.
     pub fn layout(&self) -> ShardLayout {
         self.layout
     }
 
-    /// Whether `table` still accepts a child with this rank.
     #[inline]
     pub(super) fn accepts(&self, table: usize, rank: u64) -> bool {
         rank >= self.floors[table].load(Ordering::Relaxed)
@@ -73,8 +73,8 @@ impl Candidates {
         self.floors[at].store(table.floor, Ordering::Relaxed);
     }
 
-    /// Offers children from other machines to the tables. `buffer` is scratch space that callers
-    /// can reuse.
+    /// Offers children from other machines to the tables. A caller can reuse `buffer` to avoid
+    /// allocations.
     pub fn offer_nodes(&self, nodes: &[Node], buffer: &mut SortBuffer) {
         buffer.0.clear();
         buffer.0.extend(nodes.iter().map(|&node| {
@@ -93,7 +93,7 @@ impl Candidates {
         }
     }
 
-    /// Returns the rank below which every table of the shard drops children. It never decreases.
+    /// Returns the lowest floor of a shard's tables. It never decreases.
     pub fn floor(&self, shard: usize) -> u64 {
         let tables = self.layout.tables_per_shard();
         let floors = &self.floors[shard * tables..(shard + 1) * tables];
@@ -101,7 +101,8 @@ impl Candidates {
         floors.min().unwrap_or(0)
     }
 
-    /// Raises the known floor of a shard that is on another machine.
+    /// Raises the floors of a shard that is on another machine, so that this process sends fewer
+    /// children to it.
     pub fn raise_floor(&self, shard: usize, floor: u64) {
         let tables = self.layout.tables_per_shard();
         for known in &self.floors[shard * tables..(shard + 1) * tables] {
@@ -109,7 +110,7 @@ impl Candidates {
         }
     }
 
-    /// Returns the lowest score that any shard still accepts. It never decreases.
+    /// Returns the lowest score that any table still accepts. It never decreases.
     pub(super) fn min_score(&self) -> i32 {
         let floors = self.floors.iter();
         let floors = floors.map(|floor| floor.load(Ordering::Relaxed));
@@ -121,12 +122,12 @@ impl Candidates {
         self.tables.iter().map(|table| lock(table).len).sum()
     }
 
-    /// Whether the tables are empty.
+    /// Returns whether the tables are empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts the children that match a query from the search for the cut.
+    /// Counts the children that match `query`, one query of the [search for the cut](CutSearch).
     pub fn count(&self, query: CountQuery, threads: usize) -> DigitCounts {
         let next = AtomicUsize::new(0);
         let sum = Mutex::new(DigitCounts::default());
@@ -165,8 +166,8 @@ impl Candidates {
         cut
     }
 
-    /// Finds the cut of a narrow beam by collecting all ranks. This is faster than counting, which
-    /// takes four rounds, each on several threads.
+    /// Finds the cut by collecting all ranks. With few children, this is faster than
+    /// [`CutSearch`], which counts them in four rounds on several threads.
     fn cut_of_few(&self) -> Cut {
         let mut ranks: Vec<u64> = Vec::with_capacity(self.len());
         for table in &self.tables {
@@ -190,15 +191,16 @@ impl Candidates {
     }
 
     /// Returns whether a table may have dropped a child whose rank is at or above `cut`. If so, the
-    /// depth must be repeated without an estimated floor or with more room. If `cut` is 0, returns
-    /// whether any child may have been dropped.
+    /// depth must be repeated without an estimated floor or with more room.
     pub fn dropped_above(&self, cut: u64) -> bool {
         let mut floors = self.floors.iter();
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
     }
 
-    /// Removes all children and returns the survivors of each shard, sorted by packed well. If the
-    /// cut has [`Ties::First`], all children with the rank of the cut survive.
+    /// Removes all children and returns the survivors of each shard, sorted by packed well.
+    ///
+    /// [`Ties::First`] does not identify the survivors, so this method treats it like [`Ties::All`].
+    /// The caller must replace it with [`Ties::Listed`].
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
         let (shards, tables) = (self.layout.shards(), self.layout.tables_per_shard());
         let survives = |node: &Node| {
@@ -211,13 +213,13 @@ impl Candidates {
                     }
         };
         let select_shard = |tables: &[Mutex<Table>]| {
-            // The survivors are counted first, because a growing vector takes up to three times the memory.
+            // Counting the survivors first saves memory: a growing vector needs up to three times as much.
             let count_in = |table: &Mutex<Table>| lock(table).nodes().filter(survives).count();
             let mut nodes = Vec::with_capacity(tables.iter().map(count_in).sum());
             for table in tables {
                 let mut table = lock(table);
                 nodes.extend(table.nodes().filter(survives));
-                // This frees the memory as soon as the table has been read.
+                // Free the memory before the next table is read.
                 table.slots = Vec::new();
                 table.len = 0;
             }
@@ -251,19 +253,19 @@ impl Candidates {
 #[derive(Default)]
 pub struct SortBuffer(Vec<(usize, Candidate)>);
 
-/// The value of [`Node::lines`] that marks a free slot. No game clears this many lines.
+/// The value of [`Node::lines`] that marks a free slot. No game clears this many rows.
 const FREE: u16 = u16::MAX;
 
-/// The best children in one range of hashes, stored in a hash table with open addressing that
-/// compares whole wells.
+/// A hash table with open addressing for the best children in one range of hashes. Lookups compare
+/// whole wells, not only their hashes.
 struct Table {
     slots: Vec<Node>,
     len: usize,
-    /// Number of children that remain when a full table drops the others.
+    /// Number of children that a full table keeps when it drops the rest.
     room: usize,
-    /// Number of children at which the table is full.
+    /// Number of children that always fit into the table before it drops any.
     limit: usize,
-    /// The lowest rank that the table accepts.
+    /// Lowest rank that the table accepts.
     floor: u64,
 }
 
@@ -283,15 +285,14 @@ impl Table {
     }
 
     fn slot(&self, hash: u64) -> usize {
-        // The slot depends on bits 16 to 47 of the hash, mainly on the highest of them. The highest
-        // bits of the hash select the shard and the table, and bits 0 to 31 break ties. So the
+        // The slot depends on bits 16 to 47 of the hash, mainly on bit 47 and the bits just below
+        // it. The bits near 63 select the shard and the table, and bits 0 to 31 break ties. So the
         // slots of every table fill evenly, even if ties decide which children remain.
         (((hash >> 16 & 0xffff_ffff) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// Reads the slots of these hashes without dependencies between the reads. If the table is not
-    /// in the processor's cache, the processor can therefore fetch the slots in parallel instead of
-    /// one after another.
+    /// Reads the slots of these hashes into the processor's cache. The reads do not depend on each
+    /// other, so the processor can fetch the slots in parallel.
     #[inline]
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if !self.slots.is_empty() {
@@ -342,8 +343,8 @@ impl Table {
         }
     }
 
-    /// Grows the table, or drops the children with the lowest ranks if the table has its maximum
-    /// size.
+    /// Grows the table. If the table already has its maximum size, drops the children with the lowest
+    /// ranks instead.
     #[cold]
     fn make_room(&mut self) {
         let max_size = self.limit * 4 / 3 + 4;

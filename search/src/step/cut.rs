@@ -1,22 +1,22 @@
-//! Search for the *cut* by counting children. The cut is the lowest rank with which a child survives.
+//! Search for the *cut*, the lowest rank with which a child survives.
 //!
 //! A rank (a score with its tie-break) has four digits of 16 bits. In the first round, each machine
 //! counts its children by the first digit. The sum of all counts determines the first digit of the
 //! cut. In the second round, the children with that digit are counted by the second digit, and so
-//! on. After four rounds, the cut is known exactly, and no machine has sent a well to another.
+//! on. Four rounds find the exact rank of the cut. The machines exchange only counts, not wells.
 
 use crate::node::NodeWell;
 
 /// Number of digits of a rank.
 pub const DIGITS: u32 = 4;
-/// Number of bits of a digit's value that select a counter within its page.
+/// Number of low bits of a digit that select a counter within a page.
 const PAGE_BITS: u32 = 8;
 
-/// The counters of consecutive values of a digit. These values differ only in their lowest [`PAGE_BITS`] bits.
+/// The counters of digits that differ only in their lowest [`PAGE_BITS`] bits.
 type Page = [u64; 1 << PAGE_BITS];
 
-/// Counts of children for each value of a digit. Counters exist only for the pages in which children were counted.
-/// With all 65,536 counters, a narrow beam would spend most of its time on counters that are zero.
+/// Counts of children by digit. A page of counters is allocated when its first child is counted: with all 65,536
+/// counters, a narrow beam would spend most of its time on counters that are zero.
 #[derive(Clone, Debug)]
 pub struct DigitCounts(Vec<Option<Box<Page>>>);
 
@@ -43,7 +43,7 @@ impl DigitCounts {
         }
     }
 
-    /// Returns the digits with a count above zero, in ascending order, and their counts.
+    /// Returns an iterator over the digits with a count above zero, in ascending order, and their counts.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u16, u64)> {
         let pages = self.0.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at << PAGE_BITS, page.as_ref()?)));
@@ -55,9 +55,9 @@ impl DigitCounts {
     }
 }
 
-/// Returns the rank of a child. The upper half is the score with its sign bit flipped, so that ranks can
-/// be compared as unsigned numbers. The lower half is the lower half of the hash. A greater rank is
-/// better.
+/// Returns the rank of a child. A greater rank is better. The upper half is the score with its sign bit
+/// flipped, so that ranks can be compared as unsigned numbers. The lower half is the lower half of the
+/// hash.
 #[inline]
 pub(super) fn rank(score: i32, hash: u64) -> u64 {
     u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
@@ -67,19 +67,19 @@ pub(super) fn score_of(rank: u64) -> i32 {
     ((rank >> 32) as u32 ^ 1 << 31) as i32
 }
 
-/// The query of one round. It requests counts of the children whose rank begins with the digits in
-/// `prefix`, one count for each value of the next digit.
+/// The query of one round. It selects the children whose rank begins with the digits in `prefix`, and
+/// requests their number for each value of the next digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountQuery {
     /// Number of known digits, 0 to 3.
     pub known: u32,
-    /// The known digits, stored in the lowest bits.
+    /// The known digits of the cut, in the lowest bits.
     pub prefix: u64,
 }
 
 impl CountQuery {
-    /// Returns the digit by which a child with this rank is counted, or `None` if the rank does not
-    /// begin with `prefix`.
+    /// Returns the digit of `rank` that follows `prefix`, or `None` if the rank does not begin with
+    /// `prefix`.
     #[inline]
     pub(super) fn digit(self, rank: u64) -> Option<u16> {
         let shift = 16 * (DIGITS - 1 - self.known);
@@ -98,8 +98,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Returns the cut with which exactly `width` of the children with these ranks survive, or all
-    /// children if there are fewer. Changes the order of the ranks.
+    /// Returns the cut for children with these ranks: `width` children survive, or all of them if there
+    /// are fewer. Reorders `ranks`.
     pub(super) fn of_ranks(width: usize, ranks: &mut [u64]) -> Cut {
         if ranks.len() < width {
             return Cut::default();
@@ -115,8 +115,8 @@ impl Cut {
         Cut { rank, ties }
     }
 
-    /// Returns the score of the lowest-ranked survivor, or [`i32::MIN`] if there are fewer children
-    /// than the width.
+    /// Returns the score part of the rank. This is the lowest score of a survivor, or [`i32::MIN`] if
+    /// there are fewer children than the width.
     pub fn score(&self) -> i32 {
         score_of(self.rank)
     }
@@ -125,17 +125,18 @@ impl Cut {
 /// The survivors among the children with the rank of the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// All of these children survive. There is nearly always only one.
+    /// All of these children survive. There is nearly always only one such child.
     #[default]
     All,
-    /// Only the given number of these children survive: the first in the order of packed wells. To
-    /// identify the survivors, the caller must collect all children with this rank.
+    /// Only this number of these children survive: the first ones in the order of packed wells. To
+    /// identify them, the caller must collect all children with the rank of the cut.
     First(u64),
-    /// Only the listed children survive. The list is in ascending order.
+    /// Only the children with these wells survive. The list is in ascending order.
     Listed(Vec<NodeWell>),
 }
 
-/// The search for the cut.
+/// The search for the cut by counting children. A caller answers each [query](CutSearch::query) with
+/// [`CutSearch::answer`] until there are no more queries.
 #[derive(Clone, Debug)]
 pub struct CutSearch {
     known: u32,
@@ -148,8 +149,8 @@ pub struct CutSearch {
 }
 
 impl CutSearch {
-    /// Starts the search for the cut with which exactly `width` children survive, or all children
-    /// if there are fewer.
+    /// Starts the search for a cut with which `width` children survive, or all children if there are
+    /// fewer.
     pub fn new(width: usize) -> CutSearch {
         CutSearch {
             known: 0,
@@ -168,7 +169,7 @@ impl CutSearch {
         })
     }
 
-    /// Processes the answer to the query: the counts, summed over all machines.
+    /// Processes the answer to the current query. `counts` is the sum of all machines' counts.
     pub fn answer(&mut self, counts: &DigitCounts) {
         let mut above = 0;
         let found = counts.iter().rev().find(|&(_, count)| {
@@ -190,8 +191,8 @@ impl CutSearch {
         }
     }
 
-    /// Returns the cut. It is valid only after [`CutSearch::query`] has returned `None`. If there are
-    /// fewer children than the width, it is the default cut, with which all children survive.
+    /// Returns the cut, which is valid only after [`CutSearch::query`] has returned `None`. If there
+    /// are fewer children than the width, returns the default cut, with which all children survive.
     pub fn cut(&self) -> Cut {
         if self.all {
             return Cut::default();
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the cut that the search finds, where each part has the ranks of one machine.
+    /// Returns the cut that the search finds if each part contains the ranks of one machine.
     fn cut_of(width: usize, parts: &[Vec<u64>]) -> Cut {
         let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {
@@ -228,11 +229,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Checks that the survivors are the same as after sorting all ranks.
         #[test]
         fn cut_matches_sorting_all_ranks(
             parts in prop::collection::vec(
-                // A small range of ranks produces ties. Other ranks are far apart.
+                // Ranks from the small range produce ties.
                 prop::collection::vec(prop_oneof![0u64..20, any::<u64>()], 0..40), 1..5),
             width in 1usize..80,
         ) {

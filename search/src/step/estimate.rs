@@ -1,4 +1,4 @@
-//! Estimate of the next cut (the lowest rank that survives a depth) from the cuts of the previous depths.
+//! Estimate of the next cut (the lowest rank with which a child survives) from the cuts of previous depths.
 
 use super::cut::rank;
 
@@ -7,7 +7,7 @@ const MIN_CUTS: usize = 5;
 /// Maximum number of cuts that an estimate uses.
 const MAX_CUTS: usize = 9;
 
-/// The cuts of the last depths. The initial floor of the next depth is estimated from them.
+/// The cuts of the last depths, from which the initial floor of the next depth is estimated.
 #[derive(Clone, Debug, Default)]
 pub struct RecentCuts {
     /// Scores of the cuts of consecutive depths with a full frontier, oldest first.
@@ -15,8 +15,8 @@ pub struct RecentCuts {
 }
 
 impl RecentCuts {
-    /// Adds the cut of the next depth, or removes all cuts if its frontier is not full. `count` is the
-    /// number of its wells, `worst_eval` their lowest score, and `width` the width of the beam.
+    /// Adds the cut of a depth whose frontier contains `count` wells with a lowest score of `worst_eval`.
+    /// If the frontier has fewer wells than `width`, removes all cuts instead.
     pub fn add(&mut self, count: u64, worst_eval: i32, width: u64) {
         if count < width {
             self.scores.clear();
@@ -34,14 +34,14 @@ impl RecentCuts {
     }
 }
 
-/// Returns a rank that is probably a little below the cut of the next depth, for the initial floors of its tables. `cuts`
-/// contains the scores of the last cuts, oldest first. Returns `None` if there are too few cuts.
+/// Returns an estimated floor for the next depth: a rank that is probably a little below the depth's cut. `cuts`
+/// contains the scores of the last cuts, oldest first. Returns `None` if there are fewer than five cuts.
 ///
-/// The cut rises by a similar amount with every depth. The estimate is the last cut plus the smallest of the last rises,
-/// minus the difference between the largest and the smallest rise. At a width of 5,000, one in 125 estimates was too high,
-/// and the number of children above the estimate was about twice the number of survivors. If an estimate is too high, the
-/// depth is repeated, so the frontier is the same: see
-/// [`Candidates::dropped_above`](super::Candidates::dropped_above).
+/// The cut rises by a similar amount with every depth. The estimate is the last cut plus the smallest of the last
+/// rises, minus the difference between the largest and the smallest rise. At a width of 5,000, one in 125 estimates
+/// was too high, and the number of children above the estimate was about twice the number of survivors. An estimate
+/// that is too high does not change the frontier, because
+/// [`Candidates::dropped_above`](super::Candidates::dropped_above) detects it and the depth is repeated.
 pub fn estimated_floor(cuts: &[i32]) -> Option<u64> {
     let cuts = &cuts[cuts.len().saturating_sub(MAX_CUTS)..];
     let last = *cuts.last().filter(|_| cuts.len() >= MIN_CUTS)?;
@@ -77,7 +77,6 @@ mod tests {
         let estimate = |cuts: &[i32]| score_of(estimated_floor(cuts).unwrap());
         assert_eq!(estimate(&[0, 100, 200, 300, 400]), 500);
         assert_eq!(estimate(&[0, 100, 220, 310, 400]), 400 + 90 - 30);
-        // Only the last nine cuts matter.
         assert_eq!(
             estimate(&[-9999, 0, 100, 200, 300, 400, 500, 600, 700, 800]),
             900

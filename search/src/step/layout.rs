@@ -2,19 +2,19 @@
 
 use crate::node::NodeWell;
 
-/// Target number of wells per table in memory. A table of this size fits into an L2 cache.
+/// Approximate number of wells per table in memory. A table with this many wells fits into an L2 cache.
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
-/// Minimum default number of shards in a cluster, which is enough for several dozen workers.
+/// Minimum of [`ShardLayout::default_shards`]. This number is enough for several dozen workers.
 pub const MIN_SHARDS: usize = 64;
-/// Number of wells per shard, on average, above which the default number of shards increases. It does not
-/// increase beyond [`MAX_SHARDS`].
+/// Maximum average number of wells per shard with the [default number of shards](ShardLayout::default_shards),
+/// unless that number is limited by [`MAX_SHARDS`].
 pub const SHARD_WELLS: u64 = 1 << 20;
 
-/// The division of a frontier. A shard has one owner and is stored as one table on disk. In memory,
-/// it is divided further into tables that fit into the cache of a core. The upper bits of the hash
-/// select both the shard and the table, so each table belongs to exactly one shard.
+/// The division of a frontier. Each shard has one owner and is stored as one table on disk. In memory,
+/// a shard is divided into tables that fit into the cache of a core. The upper bits of a well's hash
+/// select both the shard and the table, so each table is part of exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardLayout {
     width: usize,
@@ -27,8 +27,8 @@ impl ShardLayout {
     /// [`MAX_SHARDS`].
     pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
-        // If there is more than one shard, there are at least 16 tables in total, so that threads
-        // rarely wait for each other.
+        // With more than one shard, there are at least 16 tables in total, so that threads rarely
+        // wait for each other.
         let least = if shards == 1 {
             1
         } else {
@@ -41,13 +41,13 @@ impl ShardLayout {
         }
     }
 
-    /// Returns the default number of shards for a run in a cluster.
+    /// Returns the default number of shards for a run of this width in a cluster.
     pub fn default_shards(width: u64) -> u32 {
         let shards = width.div_ceil(SHARD_WELLS);
         shards.clamp(MIN_SHARDS as u64, MAX_SHARDS as u64) as u32
     }
 
-    /// Returns the layout for a run on one machine, which stores one file per shard.
+    /// Returns the layout for a run on one machine: one shard for narrow beams, otherwise eight.
     pub fn local(width: usize) -> ShardLayout {
         ShardLayout::new(width, if width < 4096 { 1 } else { 8 })
     }
@@ -81,8 +81,8 @@ impl ShardLayout {
         scale(hash, self.tables)
     }
 
-    /// Returns the number of wells that a full table keeps: its share of the width, plus `sigmas`
-    /// standard deviations and 16 wells, but at most the width.
+    /// Returns the number of wells that a full table keeps: its share of the width plus `sigmas`
+    /// standard deviations plus 16 wells, but at most the width.
     pub(super) fn room(self, sigmas: f64) -> usize {
         if self.tables == 1 {
             return self.width;

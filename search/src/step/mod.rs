@@ -2,32 +2,32 @@
 //! survive, merges duplicates and selects the survivors.
 //!
 //! **Exact and deterministic.** The next frontier (the wells kept at one depth) contains the
-//! `width` best distinct children. They are ordered by score, then by hash, then by packed well
-//! (smaller first). Of several children with equal wells, the one with more lines is kept, or the
-//! one with the lower parent hint if the lines are equal. The result does not depend on the order
-//! in which threads or machines deliver children.
+//! `width` best distinct children. They are ordered by score, then by the lower half of the hash
+//! (greater values first), then by packed well (smaller ones first). If several children have equal
+//! wells, the step keeps the child with the most lines (rows cleared), and among those the child
+//! with the lowest parent hint. The result does not depend on the order in which threads or machines
+//! deliver children.
 //!
 //! **Shards and tables.** The hash of a child selects its shard, and a table within the shard. A
 //! table is a hash table with open addressing that fits into the cache of a core. Threads insert
 //! children in batches. Children whose shard is on another machine are sent there through a
 //! [`ChildSink`].
 //!
-//! **The rising floor.** A rank is a score with its tie-break. The hash distributes wells evenly,
+//! **Rising floors.** A rank is a score with its tie-break. The hash distributes wells evenly,
 //! so each table contains its share of the best `width` wells, plus or minus a few standard
 //! deviations. A full table therefore keeps only its best wells (its share plus eight standard
 //! deviations plus 16 wells) and drops the rest. The lowest rank that it keeps is its floor: from
 //! then on, it rejects children with lower ranks. After the last child, the step finds the
 //! exact [cut](CutSearch), the lowest rank with which a child survives. If the cut is below the floor
 //! of a table, the table may have dropped a survivor. The depth is then repeated with more than
-//! twice as many standard deviations. This has been observed only in the test that forces it. The
-//! floors are exact, not sampled, and require no communication between threads.
+//! twice as many standard deviations. Such a repeat has been observed only in tests that force it.
 //!
 //! **Estimated floors.** All floors may begin with an [estimate](RecentCuts::floor) of the cut, so
 //! that most children are rejected early. If the estimate is above the cut, the depth is repeated
-//! without it.
+//! without the estimate.
 //!
 //! **Memory.** The parents take 28 bytes per well, and the tables take about 60 bytes per well of
-//! the width. Memory use does not depend on the number of children.
+//! the width. The memory does not depend on the number of children.
 
 mod candidates;
 mod cut;
@@ -53,7 +53,7 @@ use std::sync::{Arc, Mutex};
 pub struct Frontier {
     /// Number of pieces placed so far.
     pub depth: u32,
-    /// The nodes of each shard. A shard on another machine is empty.
+    /// The nodes of each shard. The shards on other machines are empty.
     pub shards: Vec<Vec<Node>>,
 }
 
@@ -73,7 +73,7 @@ impl Frontier {
         self.shards.iter().map(Vec::len).sum()
     }
 
-    /// Whether the frontier has no nodes.
+    /// Returns whether the frontier has no nodes.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(Vec::is_empty)
     }
@@ -111,7 +111,7 @@ pub const TABLE_BUFFER_BYTES: usize = BATCH * size_of::<Candidate>();
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
 /// Number of tables below which a thread reads the floors of all tables once per chunk of parents.
-/// Otherwise, it reads them less often, so that the cost is always negligible.
+/// With more tables, it reads them less often, so that the cost remains negligible.
 const TABLES_PER_FLOOR_CHECK: usize = 4096;
 
 /// The owner of a shard.
@@ -123,7 +123,7 @@ pub enum Owner {
     Peer(u16),
 }
 
-/// Sends children to the machines that own their shards.
+/// A connection to the machines that own the other shards.
 pub trait ChildSink: Sync {
     /// Sends children to a peer. Blocks while the peer is busy.
     ///
@@ -132,18 +132,18 @@ pub trait ChildSink: Sync {
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled>;
 }
 
-/// The owners of all shards, and the sink for children of peers' shards.
+/// The owners of all shards, and the sink for children whose shards are owned by peers.
 #[derive(Clone, Copy)]
 pub struct Exchange<'a> {
     /// The owner of each shard.
     pub owners: &'a [Owner],
-    /// Sends children to peers.
+    /// The sink for peers' children.
     pub sink: &'a dyn ChildSink,
     /// Number of peers.
     pub peers: u16,
 }
 
-/// The settings of a step, which are the same at every depth.
+/// One step of a beam search, with settings that are the same at every depth.
 pub struct Step {
     emulator: Emulator,
     spec: EvaluatorSpec,
@@ -151,21 +151,20 @@ pub struct Step {
     threads: usize,
     /// Room of a table in addition to its share of the width, in standard deviations.
     sigmas: f64,
-    /// Evaluators that no thread is using. They are kept because their buffers and caches are
-    /// useful at the next depth.
+    /// Idle evaluators. They are kept because their buffers and caches are useful at the next depth.
     evaluators: Mutex<Vec<Evaluator>>,
 }
 
-/// Room of a table in addition to its share of the width, in standard deviations of the share, when a
-/// depth is searched for the first time.
+/// Room of a table in addition to its share of the width, in standard deviations of the share. This value
+/// applies to the first attempt at a depth.
 pub const DEFAULT_SIGMAS: f64 = 8.0;
 
-/// Returns the number of standard deviations for the next attempt if `sigmas` were not enough.
+/// Returns the number of standard deviations for the next attempt at a depth if `sigmas` was too small.
 pub fn retry_sigmas(sigmas: f64) -> f64 {
     sigmas * 2.0 + DEFAULT_SIGMAS
 }
 
-/// Error for a step that was stopped before it produced a frontier.
+/// Error that a step returns if it stops before it has produced a frontier.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -191,8 +190,7 @@ impl Step {
         })
     }
 
-    /// Sets the number of standard deviations of additional room in the tables. Tests use a small
-    /// value to force a step to repeat.
+    /// Replaces [`DEFAULT_SIGMAS`]. Tests use a small value to force a step to repeat a depth.
     #[doc(hidden)]
     pub fn with_sigmas(mut self, sigmas: f64) -> Step {
         self.sigmas = sigmas;
@@ -205,7 +203,7 @@ impl Step {
     /// Returns [`Cancelled`] soon after `cancel` becomes true.
     ///
     /// # Panics
-    /// Panics if the frontier contains bytes that are not a well of the emulator's geometry.
+    /// Panics if the frontier contains an invalid well for the emulator's geometry.
     pub fn run(
         &self,
         frontier: &Frontier,
@@ -218,15 +216,18 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// Like [`Step::run`], but drops the frontier before it selects the survivors, so that the two
-    /// frontiers need not fit into memory together.
+    /// Like [`Step::run`], but drops `frontier` before it selects the survivors. If the caller holds no
+    /// other reference, the two frontiers are never in memory at the same time.
     ///
     /// `floor` is an [estimate](RecentCuts::floor) of the cut. Children below it are rejected before
-    /// the more expensive parts of their scores are calculated. If the estimate is too high, the
-    /// depth is repeated, so the frontier is the same.
+    /// the more expensive parts of their scores are computed. The estimate does not change the result:
+    /// if it is too high, the depth is repeated without it.
     ///
     /// # Errors
-    /// Returns [`Cancelled`] like [`Step::run`].
+    /// Returns [`Cancelled`] soon after `cancel` becomes true.
+    ///
+    /// # Panics
+    /// Panics if the frontier contains an invalid well for the emulator's geometry.
     pub fn advance(
         &self,
         frontier: Arc<Frontier>,
@@ -241,8 +242,8 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// Collects the children that may survive and finds the cut. Repeats this until no table has
-    /// dropped a survivor.
+    /// Collects the children that may survive, and finds the cut. Repeats this until it is certain
+    /// that no table has dropped a survivor.
     fn gather(
         &self,
         frontier: &Frontier,
@@ -270,15 +271,15 @@ impl Step {
         }
     }
 
-    /// Generates and scores the children of a frontier. Children whose shard is in this process are
-    /// added to the candidates. All other children are sent through the exchange. If `exchange` is
-    /// `None`, all shards are in this process.
+    /// Generates and scores the children of a frontier. Adds children whose shard is in this process to
+    /// `candidates`, and sends all others through `exchange`. If `exchange` is `None`, all shards are in
+    /// this process. `progress` counts the parents that have been expanded.
     ///
     /// # Errors
     /// Returns [`Cancelled`] soon after `cancel` becomes true, or if the sink returns it.
     ///
     /// # Panics
-    /// Panics if the frontier contains bytes that are not a well of the emulator's geometry.
+    /// Panics if the frontier contains an invalid well for the emulator's geometry.
     pub fn expand(
         &self,
         frontier: &Frontier,
@@ -318,7 +319,6 @@ impl Step {
                 failed.store(true, Ordering::Relaxed);
             }
         };
-        // The calling thread is one of the threads, so a step with one thread spawns none.
         std::thread::scope(|scope| {
             for _ in 1..self.threads.min(chunks.len()) {
                 scope.spawn(run);
@@ -349,7 +349,7 @@ struct Expander<'a> {
     batches: Vec<Vec<Candidate>>,
     /// The current batch for each peer.
     outgoing: Vec<Vec<Node>>,
-    /// A score below which no table accepts a child.
+    /// Score below which all tables reject a child.
     floor: i32,
     /// Number of chunks until the next update of `floor`.
     chunks_to_floor_check: usize,
@@ -392,8 +392,8 @@ impl<'a> Expander<'a> {
             self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
         }
         self.chunks_to_floor_check -= 1;
-        // Thirty-two parents have about 450 children, which are enough to fill vector registers and
-        // fit into the L1 cache.
+        // Thirty-two parents have about 450 children: enough to fill vector registers, and few
+        // enough to fit into the L1 cache.
         for parents in parents.chunks(32) {
             self.wells.clear();
             self.lines.clear();
@@ -402,7 +402,7 @@ impl<'a> Expander<'a> {
                 let well = parent
                     .well
                     .unpack(geometry)
-                    .expect("a frontier contains wells of its geometry");
+                    .expect("wells in a frontier are valid for the emulator's geometry");
                 let hint = well.hash() as u8;
                 self.emulator.expand(&well, &mut self.children);
                 self.wells.extend_from_slice(self.children.wells());
@@ -487,8 +487,7 @@ fn sort(nodes: &mut [Node]) {
     });
 }
 
-/// Locks a mutex and ignores poisoning, because a panic while holding the lock ends the step
-/// anyway.
+/// Locks a mutex. Ignores poisoning, because a panic while the lock is held ends the step anyway.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }

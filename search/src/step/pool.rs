@@ -1,15 +1,16 @@
-//! Threads that remain between the short tasks of a step. Starting 71 threads takes a millisecond, and a cluster
-//! computes seven histograms to find a cut. A waiting thread begins within a tenth of that time.
+//! Thread pools that outlive the short tasks of a step. Starting 71 threads takes a millisecond, and a cluster
+//! computes seven histograms for each depth. A waiting thread starts a task in less than a tenth of a millisecond.
 
 use super::lock;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The pools of this process, by their number of threads.
+/// The pools of this process, by thread count.
 static POOLS: Mutex<BTreeMap<usize, Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
 
-/// Returns the pool with this number of threads, or `None` if the system starts no more threads.
+/// Returns the pool with this number of threads. Creates the pool if necessary. Returns `None` if its threads cannot be
+/// started.
 fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     let mut pools = lock(&POOLS);
     if let Some(pool) = pools.get(&threads) {
@@ -21,8 +22,9 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     Some(pool)
 }
 
-/// Runs `work` on `threads` threads, one of which is the calling thread. The threads are shared by all callers, so `work`
-/// must not wait for other threads, and the calling thread must be able to do all of the work.
+/// Runs `work` on the calling thread and up to `threads - 1` other threads. All callers share the other
+/// threads, so they may start late or not at all. `work` must therefore not wait for them, and one call of
+/// `work` must be able to complete the whole task.
 pub(super) fn on_threads(threads: usize, work: impl Fn() + Sync) {
     let pool = if threads > 1 { pool(threads - 1) } else { None };
     let Some(pool) = pool else {
@@ -45,11 +47,11 @@ mod tests {
     use std::thread::ThreadId;
 
     #[test]
-    fn tasks_run_on_the_same_threads_again() {
+    fn threads_are_reused_by_the_next_task() {
         let ids = || {
             let (ids, barrier) = (Mutex::new(BTreeSet::new()), Barrier::new(3));
             on_threads(3, || {
-                // All three run at the same time. No other test uses a pool of this size.
+                // The barrier makes all three threads run at the same time. No other test uses a pool of this size.
                 barrier.wait();
                 let id: ThreadId = std::thread::current().id();
                 lock(&ids).insert(format!("{id:?}"));
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_is_the_calling_thread() {
+    fn single_thread_is_the_calling_thread() {
         let caller = std::thread::current().id();
         on_threads(1, || assert_eq!(std::thread::current().id(), caller));
     }
