@@ -1,9 +1,9 @@
-//! Benchmark of the emulators: time per well and per child, at every SIMD level that this machine
+//! Benchmark of the emulators: times per well and per child, at every SIMD level that this machine
 //! supports and for the oracle. Run it with `cargo bench -p hatebeam-game`.
 //!
 //! Each row of the output is the median of several rounds. The rounds of all rows alternate, so a
-//! disturbance affects all rows equally. On a noisy machine, the ratios within one run are reliable
-//! even if the times are not.
+//! disturbance affects all rows of a table equally. On a noisy machine, the ratios within one table
+//! are reliable even if the times are not.
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
@@ -53,7 +53,7 @@ fn wells(file: &str) -> Vec<Well> {
     let path = format!("{}/tests/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let well =
-        |line| Well::from_hex(Geometry::STANDARD, line).expect("every test vector is a live well");
+        |line| Well::from_hex(Geometry::STANDARD, line).expect("every test vector is a valid well");
     text.lines().map(well).collect()
 }
 
@@ -130,7 +130,7 @@ fn paths<'a>(cases: &mut Vec<Case<'a>>, steps: &'a [(Well, Piece, Well)]) {
             keys.clear();
             assert!(
                 paths.find(parent, *piece, child, &mut keys),
-                "a child has a key path"
+                "every child has a key path"
             );
             pressed += keys.len();
         }
@@ -150,8 +150,8 @@ fn steps(wells: &[Well]) -> Vec<(Well, Piece, Well)> {
     steps
 }
 
-/// Measures the cases and prints a table. `made` is the unit of a case's output. If `ratio` is
-/// true, an additional column compares each case with the first.
+/// Measures the cases and prints a table. `made` names what a case produces. If `ratio` is true, an
+/// additional column compares each case with the first.
 fn measure(title: &str, made: &str, ratio: bool, cases: &mut [Case<'_>]) {
     for case in cases.iter_mut() {
         (case.run)(); // warm up

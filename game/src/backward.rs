@@ -1,8 +1,8 @@
 //! The backward emulator: finds the parents of a well.
 //!
-//! A parent is a live well (the game is not over) that has no empty row below the top of its stack.
-//! In a parent, the enemy offers a piece, and some reachable placement of that piece produces the
-//! given well. The search for all parents has five steps:
+//! A parent is a live well (one in which the game is not over) that has no empty row below the top
+//! of its stack. In a parent, the enemy offers a piece, and some reachable placement of that piece
+//! produces the given well. The search for all parents has five steps:
 //!
 //! 1. Restore the rows that the placement may have cleared: none, or one to four full rows within a
 //!    window of four rows.
@@ -12,21 +12,21 @@
 //! 3. Keep a position if the piece rests on other cells or on the floor, and if the piece can get
 //!    there: at least one position that is a single key away must be free. Each test is a table
 //!    lookup for all pieces at once, as in the forward emulator.
-//! 4. If the parent's stack is higher than that of the given well, *every* piece must be able to
-//!    lower it by the difference. Otherwise, HATETRIS would give a worse piece. So both O and I
+//! 4. If the candidate's stack is higher than that of the given well, *every* piece must be able to
+//!    lower it by the difference. Otherwise, HATETRIS would give a piece that cannot. So both O and I
 //!    must fit a gap that is open from above and that is the only gap in its row. A difference of
-//!    three rows is impossible, because O occupies only two. (This step is skipped for enemies that
-//!    do not give the worst piece.)
+//!    three rows is impossible, because O occupies only two. This step is skipped for enemies that
+//!    do not give the worst piece.
 //! 5. Use the forward emulator to check that the enemy gives this piece and that the given well is
 //!    one of the candidate's children.
 //!
 //! The following figures are averages over 1,000 wells that survived in a beam of width 2,000.
 //! 5,400 placements remain after step 2, 560 after step 3, 200 after step 4, and 4.6 after step 5. Of
 //! these 4.6 placements, 4.1 clear no line, 0.5 clear one, and none clear more. The median number of
-//! parents is 4, the 90th percentile 7 and the maximum 12. So the lowest byte of a parent's hash nearly
-//! always identifies the parent. A call takes 24 µs with AVX-512, half of it in step 5 (measured with the
-//! benchmark in `benches`). For wells from random play, the averages are 2,900, 490, 110 and 5.3, and
-//! a call takes 17 µs.
+//! parents is 4, the 90th percentile is 7, and the maximum is 12. So the lowest byte of a parent's hash
+//! nearly always identifies the parent. In the benchmark in `benches`, a call takes 24 µs with AVX-512,
+//! half of it in step 5. For wells from random play, the averages are 2,900, 490, 110 and 5.3, and a
+//! call takes 17 µs.
 
 use crate::emulator::backward::Tables as BackTables;
 use crate::emulator::{Children, Emulator};
@@ -40,7 +40,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// The piece that HATETRIS Mild gives. HATETRIS gives the same piece unless its loop rule
-    /// selects another one.
+    /// selects a different one.
     Mild,
     /// Any of these pieces, regardless of the well.
     AnyOf(&'static [Piece]),
@@ -58,8 +58,8 @@ impl Offer {
     }
 }
 
-/// Finds the parents of wells. Clones share the lookup tables. The buffers are reused, so a call
-/// allocates nothing once they are large enough.
+/// Finds the parents of wells. Clones share the lookup tables. The buffers are reused, so calls do not
+/// allocate once the buffers are large enough.
 #[derive(Clone)]
 pub struct Backward {
     emulator: Emulator,
@@ -87,10 +87,10 @@ impl Backward {
         self.parents_by(well, Offer::Mild, out);
     }
 
-    /// Replaces the contents of `out` with all parents of `well`, without duplicates. They are
+    /// Replaces the contents of `out` with all parents of `well`, without duplicates. The parents are
     /// sorted by lines cleared, then by piece (S Z O I L J T), then by rows from the bottom up
-    /// (smaller values first). The order is deterministic: when a game is reconstructed from stored
-    /// wells, it decides which of several possible parents is found.
+    /// (smaller values first). This order determines which of several possible parents is chosen when
+    /// a game is reconstructed from stored wells.
     ///
     /// A live well of a game has at least one parent, unless it is the first well or `offer` excludes
     /// the piece that led to it. A well has no parents if it has an empty row below its top or is not

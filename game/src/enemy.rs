@@ -5,14 +5,14 @@
 //! the well. All enemies except Mild and LOVETRIS remember part of the game, so a game owns an
 //! [`EnemyState`] and calls it once per piece.
 //!
-//! **Cost of the loop rule.** A piece's *loops* are the number of times that its most frequent
-//! child has already occurred in the game. A piece's *rating* is the highest
-//! [`Board::rating`](crate::Board::rating) that the player can reach with it. HATETRIS sorts the
-//! pieces by loops, then by rating, then in the order `S Z O I L J T`, and gives the first piece.
-//! In nearly all wells, the piece with the lowest rating, which Mild gives, has no loops. No other
-//! piece can then precede it, so one expansion and one lookup per child are enough. Otherwise all
-//! pieces are rated and tried in the order of their ratings until one has no loops. If every piece
-//! loops, the first piece with the fewest loops is given, as the full order requires.
+//! **Loop rule.** The children of a piece are the wells that the piece can leave. The *loops* of a
+//! piece are the number of times that its most frequent child has already occurred in the game. Its
+//! *rating* is the highest [`Board::rating`](crate::Board::rating) that the player can reach with it.
+//! HATETRIS sorts the pieces by loops, then by rating, then in the order `S Z O I L J T`, and gives
+//! the first piece. In nearly all wells, the piece with the lowest rating, which Mild gives, has no
+//! loops. No other piece can then precede it, so one expansion and one lookup per child are enough.
+//! Otherwise, all pieces are rated and tried in the order of their ratings until one has no loops.
+//! If every piece has loops, HATETRIS gives the first of the pieces with the fewest loops.
 
 use crate::emulator::{Children, Emulator};
 use crate::piece::Piece;
@@ -85,15 +85,15 @@ impl FromStr for Enemy {
     }
 }
 
-/// An enemy and what it remembers of the current game. Only the memory of HATETRIS grows throughout the game, by one
-/// entry per distinct well; Brzustowski's list of wells is cleared at each change of the piece.
+/// An enemy and its memory of the current game. Only the memory of HATETRIS grows throughout the game, by one entry per
+/// distinct well. Brzustowski's list of wells is cleared whenever the piece changes.
 #[derive(Clone, Debug)]
 pub struct EnemyState {
     enemy: Enemy,
     memory: Memory,
 }
 
-/// What an enemy remembers of the current game.
+/// The memory of an enemy.
 #[derive(Clone, Debug)]
 enum Memory {
     Hatetris(Visits),
@@ -107,9 +107,9 @@ enum Memory {
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
-/// Step of Brzustowski's algorithm. In the published algorithm, a step sends one piece and displays
+/// A step of Brzustowski's algorithm. In the published algorithm, a step gives one piece and shows
 /// the next piece in a preview. This game has no preview, so each step gives the piece that the
-/// published step displays.
+/// published step shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Step 1: gives `S` until a well repeats.
@@ -143,9 +143,9 @@ impl EnemyState {
         self.enemy
     }
 
-    /// Returns the piece that the enemy gives in `well`. Call this exactly once for each piece of a
-    /// game, including the first, with the well that the piece enters. Pass an emulator with the
-    /// same geometry and rules to every call.
+    /// Returns the piece that the enemy gives in `well`. Call this method exactly once for each piece
+    /// of a game, including the first, with the well that the piece enters. The emulators of all calls
+    /// must have the same geometry and rules.
     ///
     /// `children` is a scratch buffer. Its contents after the call are unspecified.
     pub fn next_piece(
@@ -198,8 +198,7 @@ impl Visits {
     }
 
     /// Returns the number of loops of the piece that produces `children`: the number of pieces that
-    /// have entered the most frequent child. Placements that end the game do not count, because no
-    /// piece enters the resulting well.
+    /// have entered the most frequent child.
     fn loops(&self, children: &Children) -> u32 {
         let seen = |child| self.0.get(child).copied().unwrap_or(0);
         children.wells().iter().map(seen).max().unwrap_or(0)
@@ -207,7 +206,7 @@ impl Visits {
 }
 
 impl Step {
-    /// Returns the piece that this step gives in `well`, and moves to the next step if this one ends.
+    /// Returns the piece that this step gives in `well`, and changes to the next step if this one ends.
     fn next_piece(&mut self, list: &mut HashSet<Well>, well: &Well) -> Piece {
         let given = match self {
             Step::Left | Step::ToLeft => Piece::S,
@@ -245,7 +244,7 @@ mod tests {
         let value = |piece: Piece| {
             let (mut loops, mut rating) = (0, 0);
             oracle.for_each_lock(well, piece, |_, lock| {
-                // By the rules, the cells above the bar belong to the well. No well seen before has
+                // In the rules, a well includes the cells above the bar. No well seen before has
                 // such cells, so a lock that ends the game has no loops.
                 let count = seen.get(&lock.board.well()).copied().unwrap_or(0);
                 loops = loops.max(if lock.over { 0 } else { count });
@@ -259,7 +258,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Returns the letters of the pieces that an enemy gives in these wells, one after the other.
+    /// Returns the pieces that an enemy gives in these wells, in order.
     fn pieces(enemy: Enemy, wells: &[Well]) -> String {
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let mut children = Children::new();
@@ -306,7 +305,7 @@ mod tests {
     fn brzustowski_switches_one_piece_after_a_well_repeats() {
         let [a, b, c] = abc();
         assert_eq!(pieces(Enemy::Brzustowski, &[a, b, c]), "SSS");
-        // In the second `a`, the player still gets S. Step 2 then gives Z in any well and clears
+        // At the second `a`, the enemy still gives S. Step 2 then gives Z in any well and clears
         // the list. The change from Z back to S works the same way.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, b, a, b, a, b, a, c, a, b, a]),
@@ -319,7 +318,7 @@ mod tests {
         );
     }
 
-    /// Returns the state of a HATETRIS enemy that has counted each well the given number of times.
+    /// Returns a HATETRIS enemy with these counts in its memory.
     fn having_seen(seen: &HashMap<Well, u32>) -> EnemyState {
         EnemyState {
             enemy: Enemy::Hatetris,
@@ -327,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Returns one child for each piece with a count above 0, and these counts.
+    /// Returns one child and its count for each piece with a count above 0.
     fn one_child_each(oracle: &Reference, well: &Well, counts: [u32; 7]) -> HashMap<Well, u32> {
         let child = |piece| oracle.expand(well, piece).children[0].0;
         Piece::ALL
@@ -348,10 +347,10 @@ mod tests {
             ([0, 0, 0, 0, 0, 0, 0], Piece::S),
             ([1, 0, 0, 0, 0, 0, 0], Piece::Z),
             ([1, 1, 0, 0, 0, 0, 0], Piece::O),
-            ([1, 1, 1, 0, 0, 0, 0], Piece::L), // I is better for the player than L, J and T
+            ([1, 1, 1, 0, 0, 0, 0], Piece::L), // the player prefers I to L, J and T
             ([1, 1, 1, 0, 1, 1, 1], Piece::I),
             ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all pieces loop: rating and order decide
-            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // the count matters, not only whether a well was seen
+            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // S has more loops than the others
             ([3, 2, 2, 2, 3, 1, 1], Piece::J),
             ([3, 2, 2, 1, 3, 2, 2], Piece::I), // counts take precedence over ratings
         ] {
@@ -385,7 +384,7 @@ mod tests {
             let emulator = Emulator::new(geometry, Rules::default());
             let mut well = Well::EMPTY;
             for _ in 0..200 {
-                // Mark random children as seen, sometimes of all pieces, sometimes of only a few.
+                // Choose random counts for random children: sometimes for all pieces, sometimes for a few.
                 let most = 1 + dice.below(3);
                 let counts = Piece::ALL.map(|_| (dice.below(most + 1) + most / 2) as u32);
                 let mut seen = HashMap::new();
@@ -410,8 +409,8 @@ mod tests {
         assert!(fallbacks > 50, "{fallbacks}");
     }
 
-    /// Returns the wells from which a player can continue forever against Mild, and for each of them
-    /// its children with the same property.
+    /// Returns the wells from which a player can continue forever against Mild. For each well, also
+    /// returns its children with the same property.
     fn endless_wells(emulator: &Emulator) -> HashMap<Well, Vec<Well>> {
         let mut children = Children::new();
         let mut after: HashMap<Well, Vec<Well>> = HashMap::new();

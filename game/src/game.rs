@@ -34,7 +34,7 @@ pub struct Game {
 pub enum Pressed {
     /// The piece moved or turned.
     Moved,
-    /// The key had no effect because a wall or a filled cell is in the way.
+    /// The key had no effect because a wall or a filled cell blocks the piece.
     Blocked,
     /// The piece was locked in its position.
     Locked {
@@ -53,10 +53,10 @@ impl Game {
         Game::start(geometry, rules, enemy, &Well::EMPTY)
     }
 
-    /// Starts a game in `well`, which is the first well that the enemy remembers.
+    /// Starts a game in `well`. The enemy remembers no earlier wells.
     ///
     /// # Errors
-    /// Returns an error if the well is not a live well of the geometry (see [`Well::check`]).
+    /// Returns an error if [`Well::check`] rejects the well.
     pub fn from_well(
         geometry: Geometry,
         rules: Rules,
@@ -128,7 +128,7 @@ impl Game {
         self.enemy.enemy()
     }
 
-    /// Returns the board: all locked cells, including those above the bar.
+    /// Returns the locked cells, including cells above the bar.
     pub fn board(&self) -> &Board {
         &self.board
     }
@@ -159,20 +159,20 @@ impl Game {
         self.pieces
     }
 
-    /// Whether the game is over.
+    /// Returns whether the game is over.
     pub fn is_over(&self) -> bool {
         self.over
     }
 }
 
-/// A piece of a played game, with the state of the game when the piece entered the well.
+/// A piece of a game, with the state of the game when the piece entered the well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The well that the piece entered.
     pub well: Well,
     /// The piece.
     pub piece: Piece,
-    /// Lines cleared before this piece.
+    /// Number of lines cleared before this piece.
     pub score: u32,
     /// Number of keys used before this piece, which is also the index of its first key.
     pub first_key: usize,
@@ -185,9 +185,10 @@ pub struct Record {
     pub enemy: Enemy,
     /// All pieces given, in order. Unless the game is over, the last piece has not been locked.
     pub turns: Vec<Turn>,
-    /// The board after the last key used. If the game is over, it has filled cells above the bar.
+    /// The board after the last key used. If the game is over, the board has filled cells above the
+    /// bar.
     pub board: Board,
-    /// Lines cleared.
+    /// Number of lines cleared.
     pub score: u32,
     /// Number of keys pressed until the game was over, or the number of all keys if it is not over.
     pub keys_used: usize,
@@ -210,8 +211,8 @@ impl Record {
         self.turns.iter().map(|turn| turn.well)
     }
 
-    /// Whether the game is over and at most two unused keys remain, which may be padding. Keys that
-    /// finish a game against one enemy hardly ever finish a game against another.
+    /// Returns whether the game is over and at most two unused keys remain, which may be padding. Keys
+    /// that finish a game against one enemy rarely finish a game against another.
     pub fn is_finished(&self) -> bool {
         self.over && self.keys_unused <= 2
     }
@@ -226,8 +227,8 @@ impl Record {
     }
 }
 
-/// Plays `keys` in the empty well until no keys are left or the game is over. The returned record
-/// uses 64 bytes per piece.
+/// Plays `keys` in the empty well until no keys remain or the game is over. The returned record
+/// takes 64 bytes per piece.
 pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Record {
     let mut game = Game::new(geometry, rules, enemy);
     let turn = |game: &Game, first_key| Turn {
@@ -258,11 +259,11 @@ pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Rec
     }
 }
 
-/// Plays `keys` against every other enemy and returns the most plausible game, if it is more
-/// plausible than `record`. `record` must be the result of playing the same keys. A finished game
-/// (see [`Record::is_finished`]) is more plausible than an unfinished one. Otherwise, the game with
-/// the higher score is more plausible. If several games are equally plausible, the first in the
-/// order of [`Enemy::ALL`] is returned.
+/// Plays `keys` against every enemy except that of `record`, and returns the most plausible game.
+/// `record` must be the result of playing the same keys. A [finished](Record::is_finished) game is
+/// more plausible than an unfinished one. Otherwise, the game with the higher score is more
+/// plausible. If several games are equally plausible, returns the first in the order of
+/// [`Enemy::ALL`].
 ///
 /// Returns `None` if `record` is finished or if no other game is more plausible. The result is a
 /// guess, which is unreliable if there are few keys.
@@ -437,8 +438,8 @@ mod tests {
 
     #[test]
     fn better_enemy_finds_first_enemy_whose_game_is_finished() {
-        // Nine S pieces on top of each other end the game after 90 keys. The same keys do not end a
-        // game against LOVETRIS, which gives I pieces.
+        // Nine S pieces on top of each other end the game after 90 keys. Against LOVETRIS, which
+        // gives I pieces, the same keys do not end the game.
         let keys = keys(&"D".repeat(90));
         let claimed = play(STANDARD, Rules::default(), Enemy::Lovetris, &keys);
         assert!(!claimed.is_finished());

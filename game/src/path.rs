@@ -1,10 +1,10 @@
 //! Search for the shortest key sequence from a well to its child, and for the keys of a whole game
 //! that is given as a list of wells.
 //!
-//! A search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does this
-//! with a breadth-first search over positions (orientation, column, row) from the spawn position.
-//! The first position found in which a lock produces the child is the nearest. One more `D` locks
-//! the piece there.
+//! A beam search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does
+//! this with a breadth-first search over positions (orientation, column, row) from the spawn
+//! position. The search stops at the first position in which a lock produces the child. One more `D`
+//! locks the piece there.
 //!
 //! **Speed.** First, the rows of the well are shifted by each of the piece's four cells. The result
 //! is the set of free positions, with one word per row and orientation and one bit per column. The
@@ -14,9 +14,6 @@
 //!
 //! **Ties.** The result is deterministic even if there are several shortest sequences. Keys are
 //! tried in the order `L R D U`, and positions are processed in the order in which they are found.
-//!
-//! **Tests.** The tests find the keys to every child of a thousand wells. They check that playing
-//! the keys by the rules produces the child and that a simple search finds no shorter keys.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -38,23 +35,23 @@ const ROW: u16 = 1 << 7;
 const WORDS: usize = 4 * (MAX_DEPTH + 1);
 
 /// A position encoded in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6,
-/// and the row in the remaining bits. In a set of places, it is bit `place & 31` of word `place >>
-/// 5`.
+/// and the row in the remaining bits. A set of places contains a place as bit `place & 31` of word
+/// `place >> 5`.
 type Place = u16;
 
-/// Finds the keys that lead from a well to a child. Reuse a finder for many wells, because only
-/// creating it allocates buffers.
+/// Finds the keys that lead from a well to a child. Use one finder for many wells, because creating it
+/// allocates buffers.
 #[derive(Clone, Debug)]
 pub struct PathFinder {
     geometry: Geometry,
     rules: Rules,
-    /// The queue of the search, which contains all places in the order in which they were found.
+    /// The queue of the search: all places found so far, in the order in which they were found.
     found: Vec<Place>,
     /// The key that led to each place. Valid only for places in `found`.
     key_to: Vec<Key>,
 }
 
-/// The reason why a list of wells is not a game.
+/// Error for a list of wells that is not a game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
     /// The list is empty.
@@ -117,8 +114,8 @@ impl PathFinder {
         self.search(parent, piece, |lock| lock.over, keys)
     }
 
-    /// Appends the shortest key sequence that leads to a lock for which `is_goal` returns true.
-    /// Returns whether there is such a lock.
+    /// Appends a shortest key sequence that leads to a lock for which `is_goal` returns true. Returns
+    /// whether there is such a lock.
     fn search(
         &mut self,
         parent: &Well,
@@ -152,7 +149,7 @@ impl PathFinder {
         false
     }
 
-    /// Appends the keys that led from `start` to `at`, and the `D` that locks the piece there.
+    /// Appends the keys that lead from `start` to `at`, and the `D` that locks the piece there.
     fn trace(&self, mut at: Place, start: Place, keys: &mut Vec<Key>) {
         let first = keys.len();
         keys.push(Key::Down);
@@ -166,9 +163,9 @@ impl PathFinder {
 }
 
 /// Returns the keys of a game against `enemy` that passes through these wells. The game starts with
-/// the first well (normally [`Well::EMPTY`]). If `end` is true, the keys also play the last piece
-/// to the nearest lock that ends the game. The list cannot contain the result of this lock, because
-/// it is not a live well.
+/// the first well (normally [`Well::EMPTY`]). If `end` is true, the keys also lock one more piece
+/// after the last well in a position that ends the game. The list of wells cannot contain the result
+/// of this lock, because it is not a live well.
 ///
 /// # Errors
 /// Returns a [`PathError`] if the list is empty, if its first well is not live, if no placement
@@ -208,7 +205,7 @@ pub fn replay_of_wells(
     Ok(keys)
 }
 
-/// Returns the places in which the piece overlaps no filled cell or wall, one bit per place.
+/// Returns the set of places in which the piece overlaps neither a filled cell nor a wall.
 fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     let shift = u32::from(FIRST_COLUMN.unsigned_abs());
     let inside = u32::from(board.geometry().full_row()) << shift;
@@ -221,8 +218,8 @@ fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     for y in 0..board.geometry().depth() {
         for orientation in 0..4 {
             let cells = piece.cells(orientation).iter();
-            // The shift fills the upper bits with zeros, which count as free, but walls separate
-            // these bits from the well.
+            // The shift fills the upper bits with zeros, which mean free places. They are harmless,
+            // because walls separate them from the well.
             let blocked = cells.map(|&(cx, cy)| walled[y + usize::from(cy)] >> cx);
             free[4 * y + usize::from(orientation)] = !blocked.fold(0, |all, word| all | word);
         }
@@ -351,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn error_names_wells_that_no_placement_connects() {
+    fn wells_that_are_not_a_game_are_rejected() {
         let replay = |wells: &[Well], end| {
             replay_of_wells(STANDARD, Rules::default(), Enemy::Mild, wells, end)
         };
@@ -397,7 +394,7 @@ mod tests {
             &[Well::EMPTY],
             true,
         );
-        // S does not fit below the bar: it rests on the floor and extends into the row above the
+        // S does not fit below the bar. It rests on the floor and extends into the row above the
         // bar.
         assert_eq!(keys.map(|keys| letters(&keys)), Ok("DDD".to_owned()));
     }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// One of the seven pieces. The discriminant is the index in the enemy's order of preference. The
-/// order breaks ties between pieces that are equally bad for the player.
+/// One of the seven pieces. The discriminant is the index in the enemy's order of preference, which
+/// breaks ties between pieces that are equally bad for the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Piece {
-    /// `S`, the piece that the enemy prefers to all equally bad pieces.
+    /// `S`, the first piece in the order of preference.
     S,
     /// `Z`.
     Z,
@@ -26,8 +26,7 @@ pub enum Piece {
 /// The four cells `(x, y)` of a piece in its 4×4 box. `x` increases to the right and `y` downwards.
 pub type Cells = [(u8, u8); 4];
 
-/// Cells by piece (in the order of [`Piece::ALL`]) and orientation. A piece spawns in orientation
-/// 0. The key `U` changes to the next orientation.
+/// Cells by piece (in the order of [`Piece::ALL`]) and orientation.
 const CELLS: [[Cells; 4]; 7] = [
     [
         [(2, 1), (3, 1), (1, 2), (2, 2)],

@@ -1,8 +1,8 @@
 //! The oracle: a slow emulator that works cell by cell.
 //!
-//! It follows the wording of the rules and takes tens of microseconds per well. The tests compare
-//! all fast code in this crate with it. The fast [`Emulator`](crate::Emulator) also uses it for the
-//! few wells that the fast code does not support.
+//! The oracle follows the wording of the rules and takes tens of microseconds per well. The tests
+//! compare the fast code in this crate with the oracle. The fast [`Emulator`](crate::Emulator) also
+//! uses the oracle for the few wells that the fast code does not support.
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
@@ -28,7 +28,7 @@ pub struct Expansion {
 /// A parent: a well from which a single placement leads to the given well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parent {
-    /// Lines cleared by the placement.
+    /// Number of lines that the placement clears.
     pub lines: u8,
     /// The piece placed.
     pub piece: Piece,
@@ -88,8 +88,8 @@ impl Reference {
         best
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the one with the lowest [`Reference::rating`].
-    /// If there are several, returns the first in the order of preference.
+    /// Returns the piece that HATETRIS Mild gives: the piece with the lowest [`Reference::rating`]. If
+    /// several pieces have this rating, returns the first in the order of preference.
     pub fn piece(&self, well: &Well) -> Piece {
         Piece::ALL
             .into_iter()
@@ -98,14 +98,14 @@ impl Reference {
     }
 
     /// Calls `visit` for every well that may be a parent of `well` according to its cells alone.
-    /// Such a candidate is built by restoring `lines` full rows to `well` and removing a piece that
-    /// has a cell in each of them. Candidates are live and have no empty row below their top.
+    /// Such a candidate is built by restoring `lines` full rows in `well` and removing the cells of a
+    /// piece. Candidates are live and have no empty row below their top.
     ///
-    /// The caller must check whether the enemy gives the piece and whether the piece can reach the
-    /// position and rest there. A candidate may be visited twice.
+    /// The caller must check whether the enemy gives the piece and whether the placement of the piece
+    /// produces `well`. A candidate may be visited twice.
     pub fn for_each_removal(&self, well: &Well, mut visit: impl FnMut(Parent)) {
         let board = Board::new(self.geometry, well);
-        // The cleared rows may be none, or any set of rows within a window of four.
+        // A piece clears no rows, or rows within a window of four.
         visit_removals(&board, 0, &mut visit);
         for lowest in 0..self.geometry.depth() {
             for more in 0..8usize {
@@ -120,8 +120,8 @@ impl Reference {
         }
     }
 
-    /// Returns all parents of `well` for which `offered(parent, piece)` returns true. The order is
-    /// the same as that of [`Backward::parents_by`](crate::Backward::parents_by).
+    /// Returns all parents of `well` for which `offered(parent, piece)` returns true, in the order of
+    /// [`Backward::parents_by`](crate::Backward::parents_by).
     pub fn parents(&self, well: &Well, offered: impl Fn(&Well, Piece) -> bool) -> Vec<Parent> {
         let mut parents = Vec::new();
         self.for_each_removal(well, |parent| {
@@ -145,7 +145,7 @@ impl Reference {
     }
 }
 
-/// Visits the candidates that result from removing a piece from `board`, in which the cleared rows
+/// Visits the candidates that result from removing a piece from `board`, in which `lines` cleared rows
 /// are already restored. See [`Reference::for_each_removal`].
 fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     let geometry = board.geometry();
@@ -173,7 +173,7 @@ fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     }
 }
 
-/// A set of positions, with one word per row and one bit per orientation and column.
+/// A set of positions, with one word per row and one bit for each orientation and column.
 #[derive(Default)]
 struct Seen([u128; 20]);
 

@@ -1,4 +1,4 @@
-//! Replays: texts that contain the whole key sequence of a game in one of four encodings.
+//! Replays: texts that contain the key sequence of a game in one of four encodings.
 //!
 //! | encoding | description |
 //! |---|---|
@@ -11,20 +11,18 @@
 //! contain the key, and the lower two contain the length minus one. The upper nibble of a byte
 //! comes first.
 //!
-//! **Padding.** Hex stores pairs of keys and the run-length code stores pairs of nibbles. If the
+//! **Padding.** Hex stores pairs of keys, and the run-length code stores pairs of nibbles. If the
 //! number of keys is odd, hex adds a `D`. If the number of nibbles is odd, the run-length code adds
-//! nibble 0, which stands for one `L`. So a decoded replay may have one more key than the original.
-//! A game that is over ignores this key.
+//! nibble 0, which means one `L`. So a decoded replay may have one more key than the original. A
+//! game that is over ignores this key.
 //!
-//! **Detection** works as in the game. White space around the text (but not inside it) is ignored,
-//! and the first encoding in the order of the table that can decode the text is used. There is one
-//! difference: this module rejects raw and hex replays in lower case. The game decodes most of
-//! these as Base2048, which contains all ASCII letters, and plays meaningless keys. Some short
-//! texts of ASCII letters remain ambiguous. For example, `URUR` in hex is `DD`, which is also valid
-//! raw text, and `L` in Base2048 is `F`, which is also valid hex. No replay of a whole game is
-//! ambiguous. If the encoding is known, use [`Encoding::decode`].
-//!
-//! The tests decode public games in every encoding and round-trip arbitrary keys.
+//! **Detection** works as in the game, with one exception. White space around the text (but not
+//! inside it) is ignored. The encodings are tried in the order of the table, and the first one that
+//! can decode the text is used. The exception is that this module rejects raw and hex replays in
+//! lower case. The game decodes most of them as Base2048, which contains all ASCII letters, and plays
+//! meaningless keys. Some short texts of ASCII letters remain ambiguous. For example, `URUR` in hex is
+//! `DD`, which is also valid raw text, and `L` in Base2048 is `F`, which is also valid hex. No replay
+//! of a whole game is ambiguous. If the encoding is known, use [`Encoding::decode`].
 
 mod base2048;
 
@@ -51,11 +49,11 @@ pub enum Encoding {
 #[error("unknown encoding {0:?}: use raw, hex, base65536 or base2048")]
 pub struct UnknownEncoding(pub String);
 
-/// Error in the text of a replay. Positions are 1-based and count all characters of the given text,
+/// Error in the text of a replay. Positions are 1-based and count all characters of the text,
 /// including white space.
 ///
-/// A truncated replay is usually a valid, shorter replay. It causes an error only if its last
-/// character is not valid in the last position.
+/// A truncated replay is usually a valid, shorter replay. Decoding it returns an error only if its last
+/// character cannot be the last character of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// The text contains no keys.
@@ -67,24 +65,24 @@ pub enum ReplayError {
          which contains {}", encoding.alphabet()
     )]
     Character {
-        /// The encoding that fits the longest part of the text.
+        /// The encoding that accepts the longest initial part of the text.
         encoding: Encoding,
         /// Position of the character.
         position: usize,
         /// The character.
         character: char,
     },
-    /// A character that is only valid at the end of a text is followed by other characters.
+    /// A character that is valid only at the end of a text is followed by other characters.
     #[error(
         "character {position}, {character:?}, ends a replay in {encoding}, but more text follows: \
          is this two replays, or parts of one in the wrong order?"
     )]
     AfterEnding {
-        /// Base65536 or Base2048.
+        /// The encoding, which is Base65536 or Base2048.
         encoding: Encoding,
-        /// Position of the character that ends the text.
+        /// Position of the character that is valid only at the end.
         position: usize,
-        /// The character that ends the text.
+        /// The character that is valid only at the end.
         character: char,
     },
     /// The unused bits in the last character of a Base2048 text are not all ones.
@@ -152,9 +150,9 @@ impl Encoding {
         }
     }
 
-    /// Returns the number of bytes at the start of the text that are characters of this encoding.
-    /// For raw and hex, this includes lower-case letters. They are invalid, but they indicate the
-    /// intended encoding.
+    /// Returns the length in bytes of the longest initial part of the text that contains only characters
+    /// of this encoding. For raw and hex, lower-case letters count, too: they are invalid, but they
+    /// indicate the intended encoding.
     fn fitting_bytes(self, text: &str) -> usize {
         let fits = |fit: fn(char) -> bool| text.find(|c| !fit(c)).unwrap_or(text.len());
         match self {
@@ -187,7 +185,7 @@ impl FromStr for Encoding {
     }
 }
 
-/// Detects the encoding of a replay and decodes it. Returns the keys and the encoding.
+/// Detects the encoding of a replay and decodes the replay. Returns the keys and the encoding.
 ///
 /// # Errors
 /// Returns the [`ReplayError`] of the closest encoding if no encoding can decode the text.
@@ -230,8 +228,8 @@ fn trim(text: &str) -> (&str, usize) {
     (tail.trim_end_matches(is_space), dropped + 1)
 }
 
-/// Returns the encodings to try: only raw and hex if the text looks like one of them (in upper or
-/// lower case), and otherwise all encodings.
+/// Returns the encodings to try: only raw and hex if all characters fit one of these encodings in upper
+/// or lower case, and otherwise all encodings.
 fn likely(text: &str) -> &'static [Encoding] {
     let (ascii, all) = (&Encoding::ALL[..2], &Encoding::ALL[..]);
     if ascii.iter().any(|e| e.fitting_bytes(text) == text.len()) {
@@ -241,8 +239,8 @@ fn likely(text: &str) -> &'static [Encoding] {
     }
 }
 
-/// Returns the encoding that contains the longest initial part of an invalid text, or the first of
-/// several.
+/// Returns the likely encoding that accepts the longest initial part of an invalid text. If several
+/// accept the same length, returns the first.
 fn closest(text: &str, likely: &[Encoding]) -> Encoding {
     // Base2048 contains all ASCII letters, so a damaged raw replay looks like Base2048. But no
     // Base2048 replay of a game consists of ASCII characters only.
@@ -324,11 +322,11 @@ fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
             }
         }
         base65536::Error::InvalidLength => {
-            // The crate does not return the position. Characters in this range encode a single byte
-            // and are only valid at the end.
+            // The error does not contain the position. Characters in this range encode a single
+            // byte and are valid only at the end.
             let ending = |c: &char| ('\u{1500}'..='\u{15ff}').contains(c);
             let found = text.chars().enumerate().find(|(_, c)| ending(c));
-            let (at, character) = found.expect("the error implies an ending");
+            let (at, character) = found.expect("an invalid length is caused by an ending");
             ReplayError::AfterEnding {
                 encoding,
                 position: first + at,
@@ -377,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn every_encoding_gives_the_same_keys() {
+    fn decode_returns_same_keys_for_every_encoding() {
         for (text, encoding) in [
             ("DDDRUD", Encoding::Raw),
             ("A9E", Encoding::Hex),
@@ -426,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_keys_is_empty() {
+    fn text_without_keys_is_rejected() {
         for text in ["", " \n\t", "\u{feff}", "#", "# #"] {
             assert_eq!(decode(text), Err(ReplayError::Empty), "{text:?}");
         }
@@ -468,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn text_after_an_ending_is_an_error() {
+    fn text_after_an_ending_is_rejected() {
         let (encoding, position) = (Encoding::Base65536, 2);
         let error = ReplayError::AfterEnding {
             encoding,
@@ -520,8 +518,8 @@ mod tests {
         })
     }
 
-    /// Generates texts of characters that the encodings contain, because arbitrary texts hardly
-    /// ever contain such characters.
+    /// Generates texts of characters that are valid in some encoding. Such characters are rare in
+    /// arbitrary texts.
     fn plausible_text() -> impl Strategy<Value = String> {
         let character = prop_oneof![
             prop::char::range('\u{38}', '\u{1060}'),
@@ -558,10 +556,10 @@ mod tests {
         }
 
         #[test]
-        fn encoding_decoded_keys_gives_the_same_keys(text in plausible_text()) {
+        fn decoded_keys_round_trip(text in plausible_text()) {
             for encoding in Encoding::ALL {
                 if let Ok(keys) = encoding.decode(&text) {
-                    // The second encoding may use longer runs and therefore need padding.
+                    // `encode` may combine keys into longer runs and therefore need padding.
                     let again = encoding.decode(&encode(&keys, encoding)).unwrap();
                     prop_assert_eq!(&again[..keys.len()], &keys[..]);
                 }

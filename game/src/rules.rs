@@ -1,8 +1,8 @@
 //! The rules, cell by cell: boards that include the rows above the bar, positions, keys, and
 //! locking.
 //!
-//! This code is slow, but it is easy to compare with the rules of the game. The oracle, the replay
-//! player and the search for key paths use it.
+//! This code is slow, but easy to compare with the rules of the game. The oracle, the playback of
+//! replays and the search for key paths use it.
 
 use crate::piece::Piece;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
@@ -43,19 +43,19 @@ impl fmt::Display for Key {
     }
 }
 
-/// A variant of the rules. The default is the game as it is played today.
+/// A variant of the rules. The default is the variant of the current game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
-    /// Whether full rows are removed even if the locked piece extends above the bar. If so, the
-    /// program tests after the removal whether the game is over. The game itself does not do this,
-    /// but the emulator that produced the table of small wells published in 2022 did.
+    /// Whether full rows are removed even if the locked piece extends above the bar. If so, the test
+    /// for the end of the game follows the removal. The real game does not use this variant. The
+    /// emulator that produced the table of small wells published in 2022 did.
     pub clear_above_bar: bool,
 }
 
 /// The position of a piece: the position of its 4×4 box, and its orientation.
 ///
-/// Different positions of a piece that fill the same cells are not equal, because turning the piece
-/// from them leads to different cells.
+/// Two positions may differ even if a piece fills the same cells in both, because turning the piece
+/// then leads to different cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Orientation, 0 to 3.
@@ -109,7 +109,7 @@ impl Position {
 pub struct Placement {
     /// The piece.
     pub piece: Piece,
-    /// Its position.
+    /// The position of the piece.
     pub position: Position,
 }
 
@@ -126,19 +126,19 @@ impl Placement {
 /// Maximum number of rows of a board.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
 
-/// A well including the rows above the bar, with the **top row first** as in the rules.
+/// A well that includes the four rows above the bar. The **top row is first**, as in the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Board {
     geometry: Geometry,
     rows: [u16; MAX_DEPTH],
 }
 
-/// Result of locking a piece.
+/// The result of locking a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lock {
     /// The board after the lock.
     pub board: Board,
-    /// Lines cleared.
+    /// Number of lines cleared.
     pub lines: u8,
     /// Whether the game is over.
     pub over: bool,
@@ -176,14 +176,14 @@ impl Board {
         Well::from_rows(rows)
     }
 
-    /// Returns the row of the topmost filled cell, or the number of rows if the board is empty. The
-    /// enemy uses this value to rate a lock: a greater rating is better for the player.
+    /// Returns the index of the topmost row with a filled cell, or the number of rows if the board is
+    /// empty. The enemy uses this value to rate a lock: a greater rating is better for the player.
     pub fn rating(&self) -> u8 {
         let rows = self.rows();
         rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8
     }
 
-    /// Whether a piece fits at this position: all its cells are inside the well and empty.
+    /// Returns whether all cells of a piece at this position are inside the well and empty.
     pub fn is_free(&self, piece: Piece, position: Position) -> bool {
         let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);
         Placement { piece, position }
@@ -222,9 +222,9 @@ impl Board {
         Lock { board, lines, over }
     }
 
-    /// Inserts a full row `row` rows above the floor and moves the rows above it up. Returns
-    /// `false` and changes nothing if `row` is above the stack or if the topmost row of the board
-    /// is not empty.
+    /// Inserts a full row `row` rows above the floor and moves the rows above it up. If `row` is
+    /// greater than the height of the stack or the topmost row of the board is not empty, returns
+    /// `false` and changes nothing.
     pub(crate) fn put_full_row(&mut self, row: usize) -> bool {
         let depth = self.geometry.depth();
         let stack = depth - usize::from(self.rating());

@@ -1,19 +1,19 @@
-//! Check that a replay is plausible as a game against a given enemy.
+//! Checks whether a replay is plausible as a game against a given enemy.
 
 use crate::game::{Record, better_enemy};
 use crate::rules::{Key, Rules};
 use crate::well::Geometry;
 use thiserror::Error;
 
-/// Maximum number of padding keys at the end of a replay. Each encoding may add one, and a replay
-/// may be converted once.
+/// Maximum number of padding keys at the end of a replay. An encoding may add one, and converting the
+/// replay to another encoding may add a second one.
 const PADDING: usize = 2;
 
-/// The reason why a replay is not a plausible game.
+/// Error for a replay that is not a plausible game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReplayFault {
-    /// The keys were meant for another enemy.
+    /// The keys seem to be from a game against another enemy.
     #[error(
         "the replay does not fit {}: the game {}, with a score of {}; it seems to be a game against \
          {}, with a score of {}{}",
@@ -59,9 +59,9 @@ fn difference(record: &Record, other: &Record) -> String {
 }
 
 impl Record {
-    /// Checks that this game is a plausible result of playing `keys`.
+    /// Checks that this game, the result of playing `keys`, is plausible.
     ///
-    /// A finished game (see [`Record::is_finished`]) is always accepted. Any other game is rejected
+    /// A finished game (see [`Record::is_finished`]) is always plausible. Any other game is rejected
     /// in two cases: the same keys clearly result in a better game against another enemy, or the
     /// replay ends while a piece is falling.
     ///
@@ -93,11 +93,11 @@ impl Record {
         }
     }
 
-    /// Returns whether the keys were meant for the enemy of `other`. `other` must be a better game
-    /// with the same keys: it scores more or is finished.
+    /// Returns whether the keys were meant for the enemy of `other`. `other` must be a game with the
+    /// same keys that has a higher score or is finished.
     ///
     /// The keys were meant for that enemy if `other` is finished, if `other` uses all keys but this
-    /// game ends earlier, or if only `other` stops between two pieces.
+    /// game is over before, or if only `other` stops between two pieces.
     fn is_meant_for(&self, other: &Record) -> bool {
         other.is_finished()
             || self.keys_unused > PADDING && !other.over

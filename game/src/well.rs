@@ -1,5 +1,7 @@
-//! Wells (the filled cells below the bar), their geometry, and their representations as rows,
-//! packed bytes and text.
+//! Wells, their geometry, and their representations as rows, packed bytes and text.
+//!
+//! A well is the set of filled cells below the *bar*, a line four rows below the top. A game is over
+//! when a locked piece fills a cell above the bar.
 
 use std::fmt;
 use thiserror::Error;
@@ -71,13 +73,13 @@ impl Geometry {
         (u16::MAX as u32 >> (16 - self.width as u32)) as u16
     }
 
-    /// Returns the number of bytes in a packed well, which has `width × height` bits: 20 bytes for
-    /// the standard geometry.
+    /// Returns the number of bytes in a packed well, which has one bit per cell: 20 bytes for the
+    /// standard geometry.
     pub const fn packed_len(self) -> usize {
         (self.width() * self.height()).div_ceil(8)
     }
 
-    /// Returns the number of hex digits per row in the text form: a quarter of the number of columns, rounded up.
+    /// Returns the number of hex digits per row in the text form: one for every four columns, rounded up.
     pub const fn digits_per_row(self) -> usize {
         self.width().div_ceil(4)
     }
@@ -100,8 +102,8 @@ impl fmt::Display for Geometry {
     }
 }
 
-/// The filled cells of a live well, which is a well in which the game is not over. A well of any
-/// geometry is stored as sixteen rows of sixteen bits, 256 bits in total.
+/// The filled cells of a live well (one in which the game is not over). A well of any geometry is
+/// stored as 16 rows of 16 bits, 256 bits in total.
 ///
 /// Row 0 is the **bottom** row, so removing full rows is a compression towards index 0. Bit `x` of
 /// a row is column `x`, and bit 0 is the leftmost column. Rows at or above the geometry's height,
@@ -133,15 +135,15 @@ pub enum WellError {
     Character {
         /// The character.
         character: char,
-        /// Its 1-based position.
+        /// The 1-based position of the character.
         position: usize,
-        /// The characters allowed there.
+        /// The characters that are allowed at this position.
         expected: &'static str,
     },
     /// A row has cells outside the columns of the geometry.
     #[error("row {row} has cells outside the {width} columns")]
     OutsideWidth {
-        /// The 1-based row, counted from the top of the text.
+        /// The 1-based index of the row, counted from the bar down.
         row: usize,
         /// Number of columns.
         width: usize,
@@ -149,13 +151,13 @@ pub enum WellError {
     /// A row above the bar has filled cells.
     #[error("row {row} is above the bar and not empty: the game is over in such a well")]
     AboveBar {
-        /// The 1-based row, counted from the top of the well.
+        /// The 1-based index of the row, counted from the top of the board.
         row: usize,
     },
     /// A row is full. The game would have removed it.
     #[error("row {row} is full: the game removes full rows")]
     FullRow {
-        /// The 1-based row, counted from the top of the text.
+        /// The 1-based index of the row, counted from the bar down.
         row: usize,
     },
     /// Bits after the last cell of a packed well are not zero.
@@ -179,7 +181,7 @@ impl Well {
         &self.rows
     }
 
-    /// Returns the height of the stack: the number of rows up to and including the topmost non-empty row.
+    /// Returns the height of the stack: the number of rows from the bottom to the topmost filled cell.
     pub fn stack_height(&self) -> usize {
         self.rows
             .iter()
@@ -192,7 +194,7 @@ impl Well {
         self.rows.iter().map(|row| row.count_ones()).sum()
     }
 
-    /// Whether a row below the top of the stack is empty. No well of a game has such a row, because
+    /// Returns whether a row below the top of the stack is empty. No well of a game has such a row, because
     /// every piece rests on something and cleared rows are removed.
     pub fn has_gap(&self) -> bool {
         self.rows[..self.stack_height()].contains(&0)
@@ -203,7 +205,8 @@ impl Well {
     pub fn check(&self, geometry: Geometry) -> Result<(), WellError> {
         let height = geometry.height();
         if let Some(index) = self.rows[height..].iter().rposition(|&row| row != 0) {
-            // The top row is the fourth row above the bar. The error also names it for cells further up.
+            // The first row of the board is the fourth row above the bar. For cells that are even
+            // higher, the error also reports this row.
             let above = (index + 1).min(ROWS_ABOVE_BAR);
             return Err(WellError::AboveBar {
                 row: ROWS_ABOVE_BAR + 1 - above,
@@ -289,9 +292,9 @@ impl Well {
         Ok(well)
     }
 
-    /// Returns a 64-bit hash of the rows. It does not depend on the machine, the version of this
-    /// crate or the geometry. Each stored well is accompanied by the lowest byte of its parent's
-    /// hash, which is used to find the parent.
+    /// Returns a 64-bit hash of the rows. The hash does not depend on the machine, the version of this
+    /// crate or the geometry. The lowest byte of the parent's hash is stored with each well, to find the
+    /// parent.
     ///
     /// Let `w0` to `w3` be the rows as four 64-bit words (four rows each, the lowest row in the
     /// lowest bits). Let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product
@@ -365,8 +368,8 @@ impl Well {
         Well::from_top_rows(geometry, rows.collect())
     }
 
-    /// Returns a picture of the well: one line per row from the top down, with `#` for a filled
-    /// cell and `.` for an empty one. Every line ends with a newline.
+    /// Returns a picture of the well: one line of text per row from the top down, with `#` for a filled
+    /// cell and `.` for an empty cell. Every line ends with a newline.
     pub fn picture(&self, geometry: Geometry) -> String {
         let mut text = String::with_capacity((geometry.width() + 1) * geometry.height());
         for row in self.rows[..geometry.height()].iter().rev() {
@@ -376,9 +379,9 @@ impl Well {
         text
     }
 
-    /// Parses a picture (see [`Well::picture`]) and checks the well like [`Well::check`]. Empty
-    /// rows at the top may be omitted. The four rows above the bar may be included and must be
-    /// empty. Blank lines and white space around a line are ignored.
+    /// Parses a picture (see [`Well::picture`]) and checks the well like [`Well::check`]. The picture
+    /// may omit empty rows at the top. It may include the four rows above the bar, which must be empty.
+    /// Blank lines and white space around a line are ignored.
     pub fn from_picture(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let mut rows = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -457,7 +460,7 @@ pub struct PackedWell {
 }
 
 impl PackedWell {
-    /// The packed bytes.
+    /// Returns the packed bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }

@@ -1,5 +1,5 @@
-//! Compares the backward emulator with the oracle (the slow reference emulator) and with the
-//! forward emulator.
+//! Compares the backward emulator with the forward emulator and with the oracle (the slow emulator that
+//! follows the rules cell by cell).
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -26,7 +26,7 @@ fn check_inverse(emulator: &Emulator, wells: &[Well]) {
         (Children::new(), Vec::new(), Children::new());
     for (index, well) in wells.iter().enumerate() {
         let piece = emulator.expand(well, &mut children);
-        // Check one child per well, plus all children with cleared lines, which are rare.
+        // Check one child per well, and all children with cleared lines, which are rare.
         let turn = index % children.len().max(1);
         for (at, (child, lines)) in children.iter().enumerate() {
             if at != turn && lines == 0 {
@@ -74,7 +74,7 @@ fn backward_inverts_forward_in_every_geometry() {
     for (width, height) in (5..=15).flat_map(|w| [1, 2, 3, 5, 8, 12, 13, 16].map(|h| (w, h))) {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
-            // Only the oracle supports these wells, and it is slow.
+            // The slow oracle handles these wells.
             let slow = rules == ABOVE_BAR && height > 12;
             let count = if slow { 3 } else { 150 };
             let emulator = Emulator::new(geometry, rules);

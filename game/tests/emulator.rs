@@ -1,5 +1,5 @@
-//! Compares the fast emulator at every SIMD level with the test vectors and with the oracle (the
-//! slow reference emulator).
+//! Compares the fast emulator at every SIMD level with the test vectors and with the oracle (the slow
+//! emulator that follows the rules cell by cell).
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -25,9 +25,9 @@ fn sorted(children: &Children) -> Vec<(Well, u8)> {
     all
 }
 
-/// Checks that every emulator agrees with the oracle on the ratings, the piece, the children of
-/// this piece and of `also`, and the pieces that clear lines. Also checks that all emulators return
-/// the children in the same order.
+/// Checks that every emulator agrees with the oracle on the ratings, the piece that the enemy gives,
+/// the children of this piece and of `also`, and the pieces that can clear lines. Also checks that all
+/// emulators return the children in the same order.
 fn check(emulators: &[Emulator], well: &Well, also: Piece) {
     let (geometry, rules) = (emulators[0].geometry(), emulators[0].rules());
     let oracle = Reference::new(geometry, rules);

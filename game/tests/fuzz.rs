@@ -1,5 +1,5 @@
-//! Runs the fuzz targets for a limited number of rounds on valid, damaged and random inputs.
-//! `fuzz/README.md` describes longer runs.
+//! Runs the fuzz targets of this crate's parsers a limited number of times on valid, damaged and random
+//! inputs. For longer runs, see `fuzz/README.md`.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -38,7 +38,7 @@ fn run(target: fn(&[u8]), seeds: &[Vec<u8>], runs: usize) {
     }
 }
 
-/// Prefixes each seed with the two bytes that select the geometry 10 × 16.
+/// Returns the texts with a prefix of two bytes that selects the geometry 10 × 16.
 fn standard(texts: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     texts
         .map(|text| [&[6, 15], text.as_slice()].concat())

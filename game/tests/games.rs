@@ -1,4 +1,4 @@
-//! Tests with whole games (public replays) and with key paths between wells.
+//! Tests public replays of whole games, and key paths between wells.
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::reference::Reference;
@@ -75,7 +75,7 @@ fn expansions() -> impl Iterator<Item = Expansion> {
 }
 
 #[test]
-fn every_published_encoding_of_a_game_round_trips() {
+fn published_replays_round_trip_in_every_encoding() {
     for game in games() {
         let used = &game.keys()[..game.keys];
         for (name, text) in &game.replays {
@@ -99,7 +99,7 @@ fn every_published_encoding_of_a_game_round_trips() {
 }
 
 #[test]
-fn published_games_play_as_published() {
+fn played_games_match_published_results() {
     for game in games() {
         let record = game.record();
         assert_eq!(record.score, game.score, "{}", game.name);
@@ -178,7 +178,7 @@ fn better_enemy_finds_enemy_of_published_replay() {
 }
 
 #[test]
-fn found_keys_lead_to_each_child() {
+fn path_finder_finds_keys_to_each_child() {
     let mut finder = PathFinder::new(STANDARD, Rules::default());
     let mut keys = Vec::new();
     for expansion in expansions() {
@@ -204,8 +204,8 @@ fn found_keys_lead_to_each_child() {
     }
 }
 
-/// Returns the length of the shortest key path to each live child, found by trying every key in
-/// every position.
+/// Returns the length of the shortest key path to each live child, found by pressing every key in every
+/// reachable position.
 fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
     let board = Board::new(STANDARD, well);
     let mut lengths = BTreeMap::new();

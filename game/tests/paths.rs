@@ -1,4 +1,4 @@
-//! Checks that playing the keys that [`PathFinder`] finds for a child produces this child.
+//! Checks that the keys that [`PathFinder`] finds for a child produce this child when they are played.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -51,13 +51,13 @@ fn check(wells: &[Well]) {
 }
 
 #[test]
-fn key_paths_lead_to_child_on_random_play() {
+fn key_paths_lead_to_children_of_random_wells() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     check(&random_wells(&emulator, 60_000, 17));
 }
 
 #[test]
-fn key_paths_lead_to_child_on_a_greedy_beam() {
+fn key_paths_lead_to_children_of_beam_wells() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     check(&greedy_wells(&emulator, 60_000, 400));
 }

@@ -1,4 +1,5 @@
-//! Tests of the text form, picture, packed form and hash of wells, and of invalid wells.
+//! Tests the text form, the picture, the packed form and the hash of wells, and the errors for invalid
+//! wells.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -46,7 +47,7 @@ fn every_form_round_trips_in_every_geometry() {
 }
 
 #[test]
-fn every_form_round_trips_on_random_play() {
+fn every_form_of_random_wells_round_trips() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     for well in random_wells(&emulator, 100_000, 3) {
         check_forms(Geometry::STANDARD, &well);
@@ -76,8 +77,7 @@ fn hashes_never_change() {
     assert_eq!(found, HASHES, "{found:#x?}");
 }
 
-/// Hashes computed by an independent program from the formula in the documentation of
-/// [`Well::hash`].
+/// Hashes that an independent program computed from the formula in [`Well::hash`].
 const HASHES: [u64; 4] = [
     0x63ad_1e62_e02c_a924,
     0x63ce_cba0_1c38_5b19,
@@ -121,7 +121,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn error_describes_invalid_well_precisely() {
+fn error_reports_position_of_problem_in_well() {
     let empty = "0".repeat(48);
     assert_eq!(error(""), "a 10x16 well has 48 hex digits, not 0");
     assert_eq!(error(&empty[1..]), "a 10x16 well has 48 hex digits, not 47");

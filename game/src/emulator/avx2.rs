@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// Returns the proof if the processor supports these instructions.
+    /// Returns the proof, or `None` if the processor does not support these instructions.
     pub(super) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
@@ -24,8 +24,8 @@ impl Avx2 {
     }
 }
 
-// SAFETY, for every block of this impl: `self` can only be created if `detect` finds the
-// instructions, and memory is accessed only through references of the right size.
+// SAFETY, for every block in this impl: `self` exists only if `detect` found the instructions, and
+// memory is accessed only through references of the right size.
 impl Simd for Avx2 {
     type Words = [__m256i; 2];
 
@@ -111,13 +111,13 @@ impl Simd for Avx2 {
     }
 }
 
-/// [`Simd::spread`] for four words.
+/// Implements [`Simd::spread`] for four words.
 #[inline(always)]
 fn spread(_: Avx2, words: __m256i) -> __m256i {
     // SAFETY: the first argument proves that the processor supports the instructions.
     unsafe {
         let sides = _mm256_or_si256(_mm256_slli_epi16::<1>(words), _mm256_srli_epi16::<1>(words));
-        // Rotates each 64-bit word by 16 bits: bytes 6 and 7 come first.
+        // Rotate each 64-bit word by 16 bits: bytes 6 and 7 come first.
         let turn = _mm256_setr_epi8(
             6, 7, 0, 1, 2, 3, 4, 5, 14, 15, 8, 9, 10, 11, 12, 13, //
             6, 7, 0, 1, 2, 3, 4, 5, 14, 15, 8, 9, 10, 11, 12, 13,
@@ -129,7 +129,7 @@ fn spread(_: Avx2, words: __m256i) -> __m256i {
     }
 }
 
-/// [`Simd::non_zero`] for four words.
+/// Implements [`Simd::non_zero`] for four words.
 #[inline(always)]
 fn non_zero(_: Avx2, words: __m256i) -> u8 {
     // SAFETY: the first argument proves that the processor supports the instructions.
@@ -143,17 +143,17 @@ fn non_zero(_: Avx2, words: __m256i) -> u8 {
 /// filling it.
 pub(super) type List = [MaybeUninit<u16>; CAPACITY + WORD];
 
-/// Returns at most [`CAPACITY`] byte offsets into `job.shapes`, one per landing, at which the
-/// sixteen rows of the landing's shape begin.
+/// Returns at most [`CAPACITY`] byte offsets into `job.shapes`, one per landing. The sixteen rows of a
+/// landing's shape begin at its offset.
 #[inline(always)]
 pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
     job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
         let slide = job.first_row(level) * size_of::<u16>();
-        // Always writes four entries at a time, because this needs fewer unpredictable branches
-        // than writing one at a time. The next level overwrites the excess entries. The excess
-        // entries of the last level are past the end of the returned list.
+        // Write four entries at a time, because this causes fewer unpredictable branches than
+        // writing one at a time. The next level overwrites the excess entries. The excess entries of
+        // the last level are past the end of the returned list.
         let mut left = word;
         let end = count + word.count_ones() as usize;
         loop {

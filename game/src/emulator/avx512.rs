@@ -1,9 +1,8 @@
 //! SIMD operations with AVX-512: seven words in one register.
 //!
-//! There are two kinds of processor. Skylake and similar processors support the byte and word
-//! instructions but cannot compress 16-bit lanes. Ice Lake, Zen 4 and later processors can (VBMI2).
-//! There, one compression of the rows of a well clears its lines, and a word of landings becomes a
-//! list without a loop over its bits.
+//! Skylake and similar processors support the byte and word instructions but cannot compress 16-bit
+//! lanes. Ice Lake, Zen 4 and later processors can (VBMI2). With VBMI2, one compression of a well's
+//! rows removes the full rows, and a word of landings becomes a list without a loop over its bits.
 #![allow(unsafe_code)]
 
 use super::avx2::{Avx2, List, draw_list, list_landings, written};
@@ -21,7 +20,7 @@ use std::mem::MaybeUninit;
 pub(super) struct Avx512<const VBMI2: bool>(());
 
 impl<const VBMI2: bool> Avx512<VBMI2> {
-    /// Returns the proof if the processor supports these instructions.
+    /// Returns the proof, or `None` if the processor does not support these instructions.
     pub(super) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -33,8 +32,8 @@ impl<const VBMI2: bool> Avx512<VBMI2> {
     }
 }
 
-// SAFETY, for every block of this impl: `self` can only be created if `detect` finds the
-// instructions, and memory is accessed only through references of the right size.
+// SAFETY, for every block in this impl: `self` exists only if `detect` found the instructions, and
+// memory is accessed only through references of the right size.
 impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     type Words = __m512i;
 

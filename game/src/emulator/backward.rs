@@ -13,13 +13,13 @@ const ROWS_AROUND: usize = 6;
 
 /// Lookup tables for the neighbours in one direction. A neighbour of a position is one key away: either
 /// the key leads from the position to the neighbour, or from the neighbour to the position. The tables
-/// return the positions whose neighbour in this direction is blocked. The cells of the position itself
+/// contain the positions whose neighbour in this direction is blocked. The cells of the position itself
 /// do not block its neighbour.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
     /// Positions whose neighbour is blocked by the filled cells of a row. Indexed by the lower bits
-    /// of the row and by the row's index (0 is the row above the box).
+    /// of the row, then by the row's index, which is 0 for the row above the box.
     low: Box<[[Seven; ROWS_AROUND]]>,
     /// Positions whose neighbour is blocked by the filled cells of a row. Indexed like `low`, but
     /// by the upper bits of the row.
@@ -30,7 +30,7 @@ pub(crate) struct Tables {
     low_bits: u32,
     /// The neighbour one row down. The piece rests on something if this neighbour is blocked.
     below: Neighbour,
-    /// The neighbours from which the keys D, L, R and U lead to the position.
+    /// The neighbours from which the keys D, L, R and U (in this order) lead to the position.
     before: [Neighbour; 4],
     /// Positions that have a cell in a given row of the box, indexed by this row.
     touches: [Seven; 4],
@@ -39,8 +39,8 @@ pub(crate) struct Tables {
 type PlacedCells = [(i32, i32); 4];
 
 impl Neighbour {
-    /// Creates the tables. `of` returns the cells of the neighbour. Its arguments are a piece, the bit
-    /// of a position in the piece's word, and the cells of that position.
+    /// Creates the tables. `of` returns the cells of a position's neighbour. Its arguments are a piece,
+    /// the bit of the position in the piece's word, and the cells of the position.
     fn new(
         geometry: Geometry,
         low_bits: u32,
@@ -126,7 +126,7 @@ impl Tables {
 /// Number of padding rows below the floor and above the top.
 const PAD: usize = 5;
 
-/// A well with its cleared rows restored.
+/// A well before the removal of its full rows, which are restored.
 struct Uncleared {
     /// The rows, with full rows below the floor and empty rows above the top.
     rows: [u16; PAD + MAX_HEIGHT + PAD],
@@ -170,15 +170,15 @@ impl Uncleared {
     }
 }
 
-/// Input of [`collect`].
+/// The input of [`collect`].
 pub(super) struct Search<'a> {
     pub(super) forward: &'a tables::Tables,
     pub(super) back: &'a Tables,
     pub(super) well: &'a Well,
     /// Maximum stack height before full rows are removed.
     pub(super) limit: usize,
-    /// Whether the enemy always gives the worst piece. If so, a well is a parent only if every piece
-    /// can leave a stack that is no higher than that of `well`.
+    /// Whether the enemy always gives the worst piece. If so, a candidate is a parent only if every
+    /// piece can leave a stack in it that is no higher than the stack of `well`.
     pub(super) worst_piece: bool,
 }
 
@@ -193,8 +193,8 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             collect_level(simd, search, &rows, bottom, &[Seven([u64::MAX; 8])], out);
         }
     }
-    // `lowest` is the lowest restored row. Bit `k` of `more` stands for a restored row at `lowest +
-    // k + 1`.
+    // `lowest` is the lowest restored row. If bit `k` of `more` is set, row `lowest + k + 1` is also
+    // restored.
     for lowest in 0..=stack {
         for more in 0..8u32 {
             let restored = (2 * more + 1) << lowest;
@@ -332,9 +332,9 @@ fn remove(
     Some(Well::from_rows(parent))
 }
 
-/// Whether both O and I, the pieces that fit the fewest gaps, may be able to clear `lines` lines at
-/// once. The check is approximate: it may return true even if one of them cannot. A piece that
-/// fills the last gap of a row must enter the gap from above.
+/// Returns whether both O and I, the pieces that fit the fewest gaps, may be able to clear `lines`
+/// lines at once. The check is approximate: it may return true even if one of the pieces cannot. It
+/// relies on the fact that a piece enters the last gap of a row from above.
 #[inline(always)]
 fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> bool {
     let mut empty = [full_row; MAX_HEIGHT + 2];
@@ -351,8 +351,8 @@ fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> b
         two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
         by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
     }
-    // The O piece has two rows, so it cannot clear three lines or more. For two lines, this checks only
-    // that I can clear one, because the test for O excludes nearly all wells.
+    // The O piece has two rows, so it cannot clear three lines or more. For two lines, test only that I
+    // can clear one line, because the test for O already excludes nearly all wells.
     by_i & match lines {
         1 => one_by_o,
         2 => two_by_o,

@@ -10,8 +10,8 @@ pub(crate) const CAPACITY: usize = 640;
 /// over), with the number of lines that each placement clears.
 ///
 /// The order of the children is the same on every machine: from the highest resting position down,
-/// then by orientation and column. (The children that the oracle returns are sorted by their rows
-/// instead.)
+/// then by orientation and column. For wells that only the oracle supports, the children are sorted
+/// by their rows instead.
 #[derive(Clone, Debug)]
 pub struct Children {
     pub(crate) wells: Box<[Well; CAPACITY]>,
@@ -31,7 +31,7 @@ impl Children {
         }
     }
 
-    /// Returns the distinct live wells.
+    /// Returns the children.
     pub fn wells(&self) -> &[Well] {
         &self.wells[..self.len]
     }
@@ -41,12 +41,12 @@ impl Children {
         &self.lines[..self.len]
     }
 
-    /// Returns an iterator over the wells, each with the number of lines cleared.
+    /// Returns an iterator over the children, each with the number of lines cleared.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Well, u8)> + Clone {
         self.wells().iter().zip(self.lines().iter().copied())
     }
 
-    /// Whether at least one placement ends the game.
+    /// Returns whether at least one placement ends the game.
     pub fn can_die(&self) -> bool {
         self.can_die
     }
@@ -56,7 +56,7 @@ impl Children {
         self.len
     }
 
-    /// Whether every placement ends the game.
+    /// Returns whether every placement ends the game.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -72,7 +72,7 @@ impl Children {
         self.len += 1;
     }
 
-    /// Keeps the children for which `keep` returns true and preserves their order.
+    /// Removes the children for which `keep` returns false. Preserves the order of the others.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Well) -> bool) {
         let mut kept = 0;
         for index in 0..self.len {
@@ -87,9 +87,9 @@ impl Children {
 
     /// Removes each child that equals an earlier one.
     ///
-    /// Only children with cleared lines can be equal: without a clear, placements in different
-    /// cells result in different wells. Children with different numbers of cleared lines have
-    /// different numbers of filled cells.
+    /// Only children with cleared lines can be equal, because placements in different cells result in
+    /// different wells if no line is cleared. Children with different numbers of cleared lines also
+    /// differ, because they have different numbers of filled cells.
     pub(crate) fn remove_duplicates(&mut self) {
         let mut clearing = [0u16; CAPACITY];
         let (mut cleared, mut kept) = (0, 0);

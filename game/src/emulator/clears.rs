@@ -7,17 +7,18 @@ use super::tables::{Seven, Tables};
 use super::{Clears, Follow};
 use crate::well::{MAX_HEIGHT, Well};
 
-/// For each row of a stack, the run of empty cells that a piece must fill to complete the row, as an index into the tables.
+/// The runs of empty cells that a piece must fill to complete the rows of a stack.
 struct StackRuns {
+    /// Index of each row's run in [`Tables::completes`], or 0 if no piece can complete the row.
     runs: [u8; FLOOR + MAX_HEIGHT + 4],
     stack: usize,
-    /// The last level at which the box overlaps a row that can be completed.
+    /// The last level at which the piece's box overlaps a row that can be completed.
     last_level: usize,
 }
 
 impl StackRuns {
-    /// Finds the runs of a stack. Returns `None` if no row can be completed. Rows below `lowest` are skipped because no
-    /// piece can reach them.
+    /// Finds the runs. Returns `None` if no row can be completed. Skips the rows below `lowest`, which no piece can
+    /// reach.
     #[inline(always)]
     fn new(tables: &Tables, well: &Well, stack: usize, lowest: usize) -> Option<StackRuns> {
         let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
@@ -39,8 +40,8 @@ impl StackRuns {
         })
     }
 
-    /// Returns the landings at `level` that clear at least one line, and those that clear several. Returns `None` if the
-    /// box overlaps no row that can be completed.
+    /// Returns the landings at `level` that clear at least one line, and the landings that clear several. Returns
+    /// `None` if the box overlaps no row that can be completed.
     #[inline(always)]
     fn cleared_by<S: Simd>(
         &self,
@@ -65,15 +66,15 @@ impl StackRuns {
         if !any {
             return None;
         }
-        // Positions that extend above the bar clear nothing, neither one line nor several.
+        // Positions that extend above the bar clear nothing.
         let above = (self.stack + 4).saturating_sub(level + tables.geometry.height());
         let dead = simd.load(&tables.dead[above.min(4)]);
         Some((simd.and_not(dead, once), simd.and_not(dead, twice)))
     }
 }
 
-/// Returns the pieces that can clear lines. If `follow` is given, also finds the wells that result
-/// when the chosen piece clears a line.
+/// Returns the pieces that can clear lines, or `None` if the fast emulator does not support the well.
+/// If `follow` is given, also finds the wells that result when the chosen piece clears a line.
 #[inline(always)]
 pub(super) fn clears<S: Simd>(
     simd: S,

@@ -1,29 +1,25 @@
 //! The fast emulator, generic over the SIMD level.
 //!
 //! **Levels.** Let `stack` be the height of the well's stack. At *level* `d`, the bottom row of the
-//! piece's 4×4 box is `stack - d` rows above the floor. At level 0 the whole box is above the
-//! stack. Every position inside the walls is reachable there, because the four rows above the bar
-//! are empty and no orientation is higher than its box. No key moves a piece up. So two kinds of
+//! piece's 4×4 box is `stack - d` rows above the floor. At level 0, the whole box is above the
+//! stack, so every position inside the walls is reachable. No key moves a piece up. So two kinds of
 //! positions are reachable at level `d + 1`: the reachable positions of level `d` that are free one
 //! row further down, and all positions that the keys L, R and U reach from these. A piece can be
 //! locked in a position that is reachable at its level and blocked one level down. Such a position
 //! is a *landing*.
 //!
-//! **Choice of the piece.** The best position in which the player can lock a piece is the one that
-//! leaves the lowest stack. The enemy gives the *worst* piece, the one whose best position leaves
-//! the highest stack. A stack in a game has no empty row. So its height after a lock is the greater
-//! of its previous height and the height of the piece's top, minus the number of lines cleared. Let
-//! `top` be the topmost row of the box that contains a cell. At level `d`, the top of the piece is
-//! then `4 - d - top` rows above the stack. From levels 1 to 4, [`first_levels`] finds the pieces
-//! that can keep the stack within `stack + 1` rows and those that can keep it within `stack` rows.
-//! The worst piece is then:
+//! **Choice of the piece.** The best landing of a piece is the one that leaves the lowest stack. The
+//! enemy gives the *worst* piece, whose best landing leaves the highest stack. A stack in a game has
+//! no empty row. So its height after a lock is the greater of its previous height and the height of
+//! the piece's top, minus the number of lines cleared. Let `top` be the topmost row of the box that
+//! contains a cell. At level `d`, the top of the piece is then `4 - d - top` rows above the stack.
+//! With levels 1 to 4, [`first_levels`] finds the pieces that can keep the stack within `stack + 1`
+//! rows and the pieces that can keep it within `stack` rows. The worst piece is then:
 //!
-//! 1. if there is one, the first piece that cannot keep the stack within `stack + 1` rows;
-//! 2. otherwise, if there is one, the first piece that cannot keep the stack within `stack` rows;
-//! 3. otherwise, if there is one, the first piece that cannot lower the stack;
+//! 1. the first piece that cannot keep the stack within `stack + 1` rows, if there is such a piece;
+//! 2. otherwise, the first piece that cannot keep the stack within `stack` rows, if any;
+//! 3. otherwise, the first piece that cannot lower the stack, if any;
 //! 4. otherwise, the first of the pieces that lower the stack by the fewest rows.
-//!
-//! **Tests** compare everything with the oracle, piece by piece and child by child.
 
 use super::children::Children;
 use super::landings::{Landings, best_drop};
@@ -32,7 +28,7 @@ use super::tables::{Seven, Tables};
 use crate::piece::Piece;
 use crate::well::{MAX_HEIGHT, Well};
 
-/// Number of padding rows below the floor. No box extends further down.
+/// Number of padding rows below the floor. No box of a piece extends further down.
 pub(super) const FLOOR: usize = 4;
 
 /// The rows of a well, with full rows below the floor and empty rows above the top.
@@ -43,8 +39,8 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Adds the padding to a well. Returns `None` if the well is too high for the tables or has an
-    /// empty row below its top. The formula for the height after a lock is wrong for a well with such
-    /// a row, but no well of a game has one.
+    /// empty row below its top. With such a row, the height after a lock would be computed wrongly, but
+    /// no well of a game has one.
     #[inline(always)]
     pub(super) fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
         let filled = simd.filled_rows(well);
@@ -61,7 +57,8 @@ impl Rows {
         })
     }
 
-    /// Returns the row of the well that coincides with row `y` of the box (0 is the top row) at `level`.
+    /// Returns the row of the well that coincides with row `y` of the box at `level`. The top row of the
+    /// box has index 0.
     #[inline(always)]
     pub(super) fn at(&self, level: usize, y: usize) -> u16 {
         self.rows[self.stack + FLOOR + 3 - y - level]
@@ -69,8 +66,8 @@ impl Rows {
 }
 
 // A closure is compiled as a separate function without the caller's instruction set. So the code
-// below that handles `Words` uses neither closures nor iterator adaptors, which made it three times
-// slower.
+// below that handles `Words` uses neither closures nor iterator adaptors. With them, it was three
+// times slower.
 
 /// Returns the positions of all pieces that are blocked by the filled cells of `row` if that row
 /// coincides with row `y` of the box. If `y` is 0, positions blocked by the walls are included.
@@ -107,26 +104,27 @@ pub(super) fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: u
     (at(0) | at(1)) | (at(2) | at(3))
 }
 
-/// Landings and reachable positions of all pieces on levels 0 to 4, and the effect of the landings
+/// Landings and reachable positions of all pieces at levels 0 to 4, and the effect of the landings
 /// on the stack.
 pub(super) struct FirstLevels {
-    /// Landings on levels 0 to 3.
+    /// Landings at levels 0 to 3.
     pub(super) landings: [Seven; 4],
-    /// Positions on level 4 that D reaches from level 3. Positions that L, R and U reach from these
+    /// Positions at level 4 that D reaches from level 3. Positions that L, R and U reach from these
     /// are not included, because they are needed only for the chosen piece.
     pub(super) reached: Seven,
-    /// Positions blocked on level 4.
+    /// Positions blocked at level 4.
     pub(super) blocked: Seven,
-    /// Pieces with a lock after which the stack is at most one row higher.
+    /// Pieces with a landing that leaves the stack at most one row higher, as bits.
     within_one: u8,
-    /// Pieces with a lock after which the stack is not higher.
+    /// Pieces with a landing that does not leave the stack higher.
     within: u8,
-    /// Pieces with a lock on levels 1 to 3 after which the stack is lower.
+    /// Pieces with a landing at levels 1 to 3 that leaves the stack lower.
     below: u8,
 }
 
-/// Moves one level down. Returns the landings on the upper level and the positions reachable on the
-/// lower level.
+/// Moves one level down. Returns the landings at the upper level and the positions reachable at the
+/// lower level. `reached` contains the positions reachable at the upper level, and `blocked` the
+/// positions blocked at the lower level.
 #[inline(always)]
 pub(super) fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S::Words) {
     let landings = simd.and(reached, blocked);
@@ -143,7 +141,7 @@ pub(super) fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S
 #[inline(always)]
 fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
     let inside = simd.load(&tables.inside);
-    // D alone reaches every free position on level 1 from level 0.
+    // D alone reaches every free position at level 1 from level 0.
     let blocked_1 = blocked(simd, tables, rows, 1);
     let l0 = simd.and(inside, blocked_1);
     let reached_1 = simd.and_not(blocked_1, inside);
@@ -155,8 +153,8 @@ fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
 
     let y1 = simd.load(&tables.top_from[1]);
     let y2 = simd.load(&tables.top_from[2]);
-    // A piece that reaches level 3 lands on level 3 or below. Its top is then at most one row above
-    // the stack.
+    // A piece that reaches level 3 lands at level 3 or a greater level. Its top is then at most one
+    // row above the stack.
     let low = simd.or(simd.and(l2, y1), simd.and(l1, y2));
     let mut first = FirstLevels {
         landings: [
@@ -177,7 +175,8 @@ fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
     first
 }
 
-/// The three highest rows of the stack, and the runs of empty cells that complete them when filled.
+/// The three highest rows of the stack, as the runs of empty cells that a piece must fill to complete
+/// them.
 struct HighRows<'a> {
     tables: &'a Tables,
     runs: [usize; 3],
@@ -188,7 +187,7 @@ impl HighRows<'_> {
     /// Returns the positions at `level` that complete row `row` of the stack (0 is the highest).
     #[inline(always)]
     fn completed<S: Simd>(&self, simd: S, row: usize, level: usize) -> S::Words {
-        // On level 1, the lowest row of the box is at the highest row of the stack.
+        // At level 1, the lowest row of the box is at the highest row of the stack.
         let y = 4 + row - level;
         // Positions that extend above the bar clear nothing.
         let above = (self.stack + 4 - level).saturating_sub(self.tables.geometry.height());
@@ -197,8 +196,8 @@ impl HighRows<'_> {
     }
 }
 
-/// Adds the results of line-clearing locks on levels 1 to 3. On level `d`, the box overlaps the `d`
-/// highest rows of the stack.
+/// Adds the effects of landings at levels 1 to 3 that clear lines. At level `d`, the box overlaps the
+/// `d` highest rows of the stack.
 #[inline(always)]
 fn add_line_clears<S: Simd>(
     simd: S,
@@ -260,13 +259,14 @@ fn least_drop(tables: &Tables, rows: &Rows) -> usize {
             (worst, least) = (piece, drop);
         }
         if least <= 1 {
-            break; // no later piece can be worse, because every piece lowers the stack
+            break; // no later piece can be worse, because every piece lowers the stack by at least a row
         }
     }
     worst
 }
 
-/// Returns the piece that HATETRIS Mild gives and, if `LANDINGS` is true, its landings.
+/// Returns the piece that HATETRIS Mild gives, and its landings. The landings may be missing unless
+/// `LANDINGS` is true.
 #[inline(always)]
 fn choose<S: Simd, const LANDINGS: bool>(
     simd: S,

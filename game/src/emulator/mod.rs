@@ -1,10 +1,10 @@
 //! The forward emulator. For a given well, it finds the piece that HATETRIS Mild gives and the
 //! wells that the player can produce with this piece (the children).
 //!
-//! The fast algorithm is in `core`, `landings` and `clears`. It is compiled once per SIMD level, and the level is chosen at
-//! run time. It supports widths 5 to 15 and wells that have no empty row below their top. All wells
-//! that occur in a game satisfy the second condition. The slow [oracle](crate::reference) handles
-//! all other wells.
+//! The fast algorithm is in `core`, `landings` and `clears`. It is compiled once per SIMD level, and
+//! the level is chosen at run time. It supports widths 5 to 15 and wells that have no empty row below
+//! their top. All wells that occur in a game satisfy the second condition. The slow
+//! [oracle](crate::reference) handles all other wells.
 
 pub(crate) mod backward;
 mod children;
@@ -80,7 +80,7 @@ impl fmt::Display for SimdLevel {
     }
 }
 
-/// A SIMD level that the processor is known to support.
+/// A SIMD level that the processor supports, with the proof of this support.
 #[derive(Clone, Copy, Debug)]
 enum Backend {
     Portable(Portable),
@@ -121,7 +121,7 @@ impl Backend {
     }
 }
 
-/// Calls a function that is generic over `Simd`, in a version compiled for the backend's
+/// Calls a function that is generic over `Simd`. Uses the version that is compiled for the backend's
 /// instruction set.
 macro_rules! with_backend {
     ($backend:expr, $function:ident($($name:ident: $type:ty),*) -> $result:ty) => {
@@ -165,8 +165,8 @@ macro_rules! with_backend {
     };
 }
 
-/// The pieces that can clear lines in a well: one bit per piece, in the order of [`Piece::ALL`],
-/// with S in bit 0.
+/// The pieces that can clear lines in a well. Each field has one bit per piece, in the order of
+/// [`Piece::ALL`]. S is bit 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clears {
     /// Pieces that the player can lock in a position that clears a line.
@@ -194,10 +194,10 @@ impl Clears {
 
 /// A request for the wells that result when one of the pieces in [`Clears`] clears lines.
 pub struct Follow<'a> {
-    /// Chooses the piece, or returns `None` for no piece. Callers pass [`Clears::single`] or
-    /// [`Clears::first`], whose results can clear one line but never two or more at once.
+    /// Chooses the piece, or returns `None` for no piece. The chosen piece must be able to clear a line
+    /// but not two or more at once, like the results of [`Clears::single`] and [`Clears::first`].
     pub choose: fn(Clears) -> Option<Piece>,
-    /// Receives the wells. Unchanged if no piece is chosen.
+    /// The buffer for the wells. It is unchanged if no piece is chosen.
     pub children: &'a mut Children,
 }
 
@@ -212,13 +212,13 @@ impl Follow<'_> {
 
 /// The emulator for one geometry. Cloning it is cheap, because clones share their tables.
 ///
-/// It chooses pieces like HATETRIS Mild, whose choice depends only on the well. See
-/// [`EnemyState`](crate::EnemyState) for enemies that remember earlier wells.
+/// The emulator chooses pieces like HATETRIS Mild, whose choice depends only on the well. For enemies
+/// that remember earlier wells, see [`EnemyState`](crate::EnemyState).
 #[derive(Clone)]
 pub struct Emulator {
     reference: Reference,
     backend: Backend,
-    /// `None` for a width that the fast algorithm does not support.
+    /// The lookup tables, or `None` if the fast algorithm does not support the width.
     tables: Option<Arc<Tables>>,
     rules: Rules,
     geometry: Geometry,
@@ -273,8 +273,8 @@ impl Emulator {
         fast.unwrap_or_else(|| self.reference.piece(well))
     }
 
-    /// Returns the piece that HATETRIS Mild gives, and writes the wells that this piece can produce
-    /// to `out`.
+    /// Returns the piece that HATETRIS Mild gives. Replaces the contents of `out` with the wells that
+    /// this piece can produce.
     #[inline]
     pub fn expand(&self, well: &Well, out: &mut Children) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -293,7 +293,7 @@ impl Emulator {
         piece
     }
 
-    /// Writes all wells that placing `piece` in `well` can produce to `out`.
+    /// Replaces the contents of `out` with the wells that `piece` can produce from `well`.
     #[inline]
     pub fn children(&self, well: &Well, piece: Piece, out: &mut Children) {
         let fast = self.tables.as_deref().is_some_and(|tables| {
@@ -312,10 +312,10 @@ impl Emulator {
 
     /// Returns the pieces that can clear lines.
     ///
-    /// `lowest` is a row (0 is the bottom row) below which no piece can reach a cell. The value 0 is
-    /// always correct, and a greater value saves time. If `follow` is given and its `choose` returns a
-    /// piece, the distinct wells that result from the line-clearing locks of that piece replace the
-    /// contents of `follow.children`.
+    /// No piece may be able to reach a cell below the row with the index `lowest` (0 is the bottom row).
+    /// The value 0 is always correct, and a greater value saves time. If `follow` is given and its
+    /// `choose` returns a piece, the contents of `follow.children` are replaced with the distinct wells
+    /// that result when this piece clears a line.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, mut follow: Option<Follow<'_>>) -> Clears {
         let fast = self
@@ -357,9 +357,8 @@ impl Emulator {
     }
 
     /// Returns the highest rating that the player can reach with each piece, in the order of
-    /// [`Piece::ALL`]. The rating of a lock is the row of the topmost filled cell after the lock,
-    /// counted from the top of the board. For an empty board, it is the number of rows. Mild gives
-    /// the piece for which this highest rating is lowest.
+    /// [`Piece::ALL`]. The rating of a lock is [`Board::rating`](crate::Board::rating) after the lock.
+    /// HATETRIS Mild gives the piece with the lowest of these values.
     pub fn ratings(&self, well: &Well) -> [u8; 7] {
         let fast = self
             .tables
@@ -372,8 +371,8 @@ impl Emulator {
         &self.reference
     }
 
-    /// Whether [`Emulator::collect_parents`] supports this well. The well must fit into sixteen
-    /// rows even after all rows that may have been cleared are restored.
+    /// Returns whether [`Emulator::collect_parents`] supports this well: the well must fit into sixteen
+    /// rows even with four restored rows.
     pub(crate) fn handles_parents_of(&self, well: &Well) -> bool {
         !self.rules.clear_above_bar
             || self.geometry.height() + ROWS_ABOVE_BAR <= MAX_HEIGHT
@@ -382,7 +381,7 @@ impl Emulator {
 
     /// Appends candidate parents of `well` to `out` (see [`crate::Backward`]). Set `worst_piece` if
     /// the enemy gives the piece that is worst for the player. The search then omits some
-    /// candidates in which a different piece would be worse for the player.
+    /// candidates in which a different piece would be worse.
     pub(crate) fn collect_parents(
         &self,
         back: &backward::Tables,
@@ -421,7 +420,7 @@ impl Emulator {
         out.can_die = outcome.can_die;
     }
 
-    /// Removes children in which the game is over. This is needed only if lines clear above the
+    /// Removes children in which the game is over. This is necessary only if lines clear above the
     /// bar, because the game-over test then follows the clear.
     #[inline(always)]
     fn judge_above_bar(&self, well: &Well, out: &mut Children) {

@@ -30,8 +30,7 @@ pub(crate) trait Simd: Copy {
     fn non_zero(self, words: Self::Words) -> u8;
 
     /// Places the piece in the well at every landing, in ascending order of levels, removes full
-    /// rows and writes the results to `children`. At level `d`, the bottom row of the box is
-    /// `stack - d` rows above the floor. Returns whether any line was cleared.
+    /// rows and writes the results to `children`. Returns whether any line was cleared.
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool;
 }
 
@@ -49,8 +48,11 @@ pub(crate) struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Panics unless, for every level, sixteen rows of a shape can be read starting at
-    /// [`Drawing::first_row`]. Unchecked reads rely on this.
+    /// Checks that sixteen rows of a shape can be read from [`Drawing::first_row`] at every level.
+    /// Unchecked reads rely on this.
+    ///
+    /// # Panics
+    /// Panics if the check fails.
     #[inline(always)]
     pub(crate) fn check(&self) {
         const _: () = assert!(SHAPE_BOTTOM >= MAX_HEIGHT);
@@ -167,8 +169,8 @@ pub(crate) fn remove_full_rows(rows: &mut [u16; MAX_HEIGHT], full_row: u16) -> u
     (MAX_HEIGHT - kept) as u8
 }
 
-/// Maximum number of positions in a word. A list that is written one word at a time needs this many
-/// spare entries.
+/// Maximum number of positions in a word. A list that is written one word at a time needs this number
+/// of spare entries.
 pub(crate) const WORD: usize = 64;
 
 const _: () = assert!(

@@ -6,14 +6,14 @@
 //! one bit, and U rotates it by 16 bits. A bit that a shift moves into the next lane always hits a
 //! wall there, because no orientation reaches both ends of its lane.
 //!
-//! A row is looked up in two halves, because a row blocks the union of the positions that its
-//! halves block. Two tables of 32 entries fit into the L1 cache. One table of 1,024 entries (480 kB
-//! including the copies per piece) would occupy half of the L2 cache. In a benchmark
-//! that had a core to itself, the large table was 6 to 10 % faster, but a beam search needs the L2
-//! cache for other data.
+//! A row is looked up in two halves. The row blocks the union of the positions that its halves
+//! block. In the standard geometry, the two tables of 32 entries fit into the L1 cache. One table of
+//! 1,024 entries (480 kB including the copies per piece) would occupy half of the L2 cache. In a
+//! benchmark that had a core to itself, the large table was 6 to 10 % faster, but a beam search
+//! needs the L2 cache for other data.
 //!
-//! [`Seven`] holds seven words, one per piece in the order of [`Piece::ALL`], and an empty eighth
-//! word. Together they fill one 512-bit register.
+//! [`Seven`] contains seven words, one per piece in the order of [`Piece::ALL`], and an empty eighth
+//! word. Together, they fill one 512-bit register.
 
 use crate::piece::{Cells, Piece};
 use crate::rules::Rules;
@@ -36,9 +36,9 @@ pub(crate) const SHAPE_ROWS: usize = 40;
 /// Index of the bottom row of the box in a [`Shape`].
 pub(crate) const SHAPE_BOTTOM: usize = 20;
 
-/// The rows of a piece at one position, bottom row of the box first, padded with empty rows on both sides.
-/// For a box at any height, a slice of 16 rows (the maximum height of a well) has the piece's rows
-/// where the well has them.
+/// The rows of a piece at one position, bottom row of the box first, padded with empty rows on both
+/// sides. A slice of 16 rows (the maximum height of a well) contains the piece as it appears in the
+/// well. The start of the slice determines the height of the box.
 pub(crate) type Shape = [u16; SHAPE_ROWS];
 
 pub(crate) struct Tables {
@@ -60,9 +60,9 @@ pub(crate) struct Tables {
     /// [`Tables::blocked_high`], separated by piece.
     pub(crate) piece_high: [Box<[[u64; 4]]>; 7],
     /// Index of the run of empty cells that a piece must fill to complete a row, or 0 if no piece
-    /// can complete it. Indexed by the value of the row.
+    /// can complete the row. Indexed by the cells of the row.
     pub(crate) run: Box<[u8]>,
-    /// Positions that fill a run, indexed by run and by row of the box.
+    /// Positions that fill a run, indexed by the run and by the row of the box that fills it.
     pub(crate) completes: Box<[[Seven; 4]]>,
     /// [`Tables::completes`], separated by piece.
     pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
@@ -107,7 +107,7 @@ pub(crate) fn for_each_position(
     }
 }
 
-/// Number of bits in the lower half of a row.
+/// Returns the number of bits in the lower half of a row.
 pub(crate) fn low_bits(geometry: Geometry) -> u32 {
     geometry.width().div_ceil(2) as u32
 }
@@ -117,8 +117,8 @@ impl Tables {
     /// it.
     pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
         if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
-            // In four columns, I can fill an empty row. The fast emulator assumes that no piece can.
-            // Sixteen columns do not fit into a lane.
+            // In four columns, the I piece can fill an empty row. The fast emulator assumes that no
+            // piece can. Sixteen columns do not fit into a lane.
             return None;
         }
         let (width, height) = (geometry.width() as u32, geometry.height());
@@ -172,7 +172,7 @@ impl Tables {
         })
     }
 
-    /// Splits a row into its lower and upper half.
+    /// Splits a row into its lower half and its upper half.
     #[inline(always)]
     pub(crate) fn split(&self, row: u16) -> (usize, usize) {
         (
@@ -182,8 +182,8 @@ impl Tables {
     }
 }
 
-/// Returns the run index of every row value, and the positions that fill each run. A run is one to
-/// four adjacent empty cells. Run indices start at 1. There are 54 runs at 15 columns.
+/// Returns [`Tables::run`] and [`Tables::completes`]. A run is one to four adjacent empty cells. Run
+/// indices start at 1. With 15 columns, there are 54 runs.
 fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     let mut run_of = vec![0; 1 << geometry.width()];
     let mut completes = vec![[Seven::ZERO; 4]];
@@ -202,7 +202,6 @@ fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     (run_of.into(), completes.into())
 }
 
-/// Separates entries by piece.
 fn by_piece(entries: &[[Seven; 4]]) -> [Box<[[u64; 4]]>; 7] {
     std::array::from_fn(|piece| {
         entries

@@ -1,21 +1,20 @@
 //! Base2048, the encoding that the game uses for replays today: eleven bits per character.
 //!
 //! The bits of each byte are encoded starting with the most significant bit. The bits that remain
-//! at the end are padded with ones and form the last character. This is one of eight special
-//! characters (*endings*) if at most three bits remain, and otherwise one of the 2,048 normal
+//! at the end are padded with ones and form the last character. The last character is one of eight
+//! special characters (*endings*) if at most three bits remain, and otherwise one of the 2,048 normal
 //! characters.
 //!
-//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the npm package `base2048`), which
-//! the game uses. This module exists because the Rust crate `base2048` has a different repertoire
-//! of the same size.
+//! The characters are the same as in version 3.0.0 of the npm package `base2048`, which the game uses.
+//! This module exists because the Rust crate `base2048` uses different characters.
 
 use super::{Encoding, ReplayError};
 
 /// Number of character ranges.
 const RANGES: usize = 221;
 
-/// The 2,048 characters in ascending order of their values, given as the first and the last code
-/// point of each range.
+/// The 2,048 normal characters in ascending order of their values, as the first and the last code point
+/// of each range.
 #[rustfmt::skip] // keeps both ends of a range on one line
 const REPERTOIRE: [u16; 2 * RANGES] = [
     0x0038, 0x0039, 0x0041, 0x005a, 0x0061, 0x007a, 0x00c6, 0x00c6, 0x00d0, 0x00d0, 0x00d8, 0x00d8,
@@ -69,9 +68,9 @@ const FIRST_VALUES: [u16; RANGES] = {
     values
 };
 
-/// Number of bits in a character.
+/// Number of bits that a normal character encodes.
 const BITS: u32 = 11;
-/// Number of bits in an ending.
+/// Number of bits that an ending encodes.
 const ENDING_BITS: u32 = 3;
 
 /// Returns the character for a value below 2,048.
@@ -97,7 +96,7 @@ fn ending(character: char) -> Option<u16> {
     character.to_digit(8).map(|value| value as u16)
 }
 
-/// Whether this character is a normal character or an ending.
+/// Returns whether this character is a normal character or an ending.
 pub(super) fn has(character: char) -> bool {
     value(character).is_some() || ending(character).is_some()
 }
@@ -132,7 +131,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Decodes a text. `first` is the position of its first character, used in error messages.
+/// Decodes a text. `first` is the position of the text's first character, for errors.
 pub(super) fn decode(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
     let encoding = Encoding::Base2048;
     let mut bytes = Vec::with_capacity(text.len());

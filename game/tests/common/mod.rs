@@ -38,14 +38,14 @@ pub(crate) fn expansions(name: &str) -> Vec<Expansion> {
         .collect()
 }
 
-/// One emulator for each SIMD level that this machine supports.
+/// Returns one emulator for each SIMD level that this machine supports.
 pub(crate) fn emulators(geometry: Geometry, rules: Rules) -> Vec<Emulator> {
     SimdLevel::available()
         .map(|level| Emulator::with_level(geometry, rules, level).unwrap())
         .collect()
 }
 
-/// A small random number generator (SplitMix64) that makes tests repeatable.
+/// A random number generator (SplitMix64) with a seed, which makes tests repeatable.
 pub(crate) struct Random(pub u64);
 
 impl Random {
@@ -62,8 +62,8 @@ impl Random {
     }
 }
 
-/// Returns `count` wells from random play: games against HATETRIS Mild in which about every fourth
-/// piece is random.
+/// Returns `count` wells from random play: games with random placements against HATETRIS Mild, in which
+/// about every fourth piece is random, too.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();
@@ -85,8 +85,7 @@ pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<
 }
 
 /// Returns `count` wells from a greedy beam of width `width`. At each depth, the beam keeps the
-/// children with the lowest cost, which increases with holes and stack height. A beam with no
-/// children left restarts with a random well.
+/// children with the lowest [`cost`]. A beam without children restarts with a random well.
 pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> Vec<Well> {
     let mut children = Children::new();
     let mut wells = Vec::with_capacity(count);
