@@ -130,7 +130,6 @@ pub enum CertsError {
     Token(WireError),
 }
 
-/// The CA's certificate and private key.
 struct Authority {
     cert: String,
     params: CertificateParams,
@@ -138,7 +137,6 @@ struct Authority {
     not_after: OffsetDateTime,
 }
 
-/// A file that will be written.
 struct Planned {
     path: PathBuf,
     text: String,
@@ -269,7 +267,6 @@ impl Authority {
         ]
     }
 
-    /// Creates a member's key and certificate.
     fn issue(
         &self,
         options: &Options<'_>,

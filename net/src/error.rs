@@ -180,11 +180,11 @@ fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {
         return Some(if has("CertificateRequired") {
-            "the server requires a client certificate, and this side has none"
+            "the server requires a client certificate, but the client has none"
         } else if has("CertificateExpired") {
-            "the server considers this side's certificate expired: check the server's clock"
+            "the server considers the client's certificate expired: check the server's clock"
         } else {
-            "the server does not accept this side's certificate: another CA issued it"
+            "the server does not accept the client's certificate: another CA issued it"
         });
     }
     if has("invalid peer certificate") {

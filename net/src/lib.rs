@@ -199,7 +199,7 @@ pub async fn connect(
         Ok(connected) => connected,
         Err(_) => Err(WireError::Unreachable {
             uri: uri.to_owned(),
-            reason: format!("no answer within {:?}", limits.connect_timeout),
+            reason: format!("no response within {:?}", limits.connect_timeout),
         }),
     }
 }

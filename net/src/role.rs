@@ -79,7 +79,7 @@ pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bo
             "this certificate is for a {role}, but only a {0} may make this call: use a certificate for a {0}",
             allowed[0]
         ),
-        None => "this certificate names no role: create new ones with `hatebeam certs --renew`"
+        None => "this certificate contains no role: create new ones with `hatebeam certs --renew`"
             .to_owned(),
     }))
 }

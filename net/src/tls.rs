@@ -175,8 +175,12 @@ impl Tls {
     }
 
     fn private_key(&self, pem: &[u8]) -> Result<PrivateKeyDer<'static>, WireError> {
-        PrivateKeyDer::from_pem_slice(pem)
-            .map_err(|_| wrong(&self.key, "it contains no private key in PEM".to_owned()))
+        PrivateKeyDer::from_pem_slice(pem).map_err(|_| {
+            wrong(
+                &self.key,
+                "it contains no private key in PEM format".to_owned(),
+            )
+        })
     }
 
     fn read(&self, side: Side) -> Result<Contents, WireError> {
@@ -279,7 +283,10 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(wrong(path, "it contains no certificate in PEM".to_owned())),
+        _ => Err(wrong(
+            path,
+            "it contains no certificate in PEM format".to_owned(),
+        )),
     }
 }
 

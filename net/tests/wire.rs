@@ -265,7 +265,7 @@ async fn certificates_from_another_ca_are_refused() {
             .await
             .unwrap_err();
         assert!(!error.is_transient(), "{error}");
-        let expected = "does not accept this side's certificate";
+        let expected = "does not accept the client's certificate";
         assert!(error.to_string().contains(expected), "{error}");
     }
 
@@ -357,7 +357,7 @@ async fn clients_and_servers_refuse_bad_certificates() {
     let uri = format!("https://127.0.0.1:{}", serve(Some(&tls), None));
     let identity = Some((expired.0.as_str(), expired.1.as_str()));
     for (identity, expected) in [
-        (identity, "considers this side's certificate expired"),
+        (identity, "considers the client's certificate expired"),
         (None, "the server requires a client certificate"),
     ] {
         let channel = connect_unchecked(uri.clone(), &read("ca.pem"), identity);
@@ -416,7 +416,7 @@ async fn unreachable_server_is_a_transient_error() {
         .unwrap_err();
     assert!(error.is_transient(), "{error}");
     assert!(
-        error.to_string().contains("no answer within 300ms"),
+        error.to_string().contains("no response within 300ms"),
         "{error}"
     );
     // This port is in use.

@@ -17,7 +17,6 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Creates the state before the first attempt.
     pub(crate) fn new(options: &Options) -> Backoff {
         Backoff {
             first_wait: options.first_wait,

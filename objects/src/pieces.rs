@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A file that is being read in pieces.
 pub(crate) struct Reading {
     file: File,
     path: PathBuf,

@@ -16,7 +16,6 @@ const PROGRESS_BYTES: u64 = 1 << 20;
 /// Maximum number of bytes to allocate before data arrives. The length that the server announces may be wrong.
 const MAX_RESERVED: u64 = 64 << 20;
 
-/// Progress of a download.
 struct Progress {
     bytes: BytesMut,
     /// Offset of the next byte in the object.
@@ -75,7 +74,7 @@ impl S3 {
                 Err(Stop::Cut(reason)) => reason,
             };
             let at = progress.at;
-            tracing::warn!(store = %self.store(), key, at, reason, "reading an object was interrupted");
+            tracing::warn!(store = %self.store(), key, at, reason, "download was interrupted");
             if at - before >= PROGRESS_BYTES {
                 backoff.reset();
             }

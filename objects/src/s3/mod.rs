@@ -124,7 +124,6 @@ impl S3 {
         })
     }
 
-    /// Returns the full key in the bucket.
     fn full(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }

@@ -304,7 +304,6 @@ impl Dice {
         }
     }
 
-    /// Returns a random number below `sides`.
     fn roll(&self, sides: u64) -> u64 {
         let mut state = self.state.lock().unwrap();
         *state ^= *state << 13;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// Returns pseudorandom bytes.
 pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let words = (0..bytes.div_ceil(8)).flat_map(|_| {
@@ -18,7 +17,6 @@ pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     words.take(bytes).collect()
 }
 
-/// Returns the names of the entries in a folder, sorted.
 pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<_> = entries

@@ -8,7 +8,6 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// A connection fault.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     /// The proxy closes the connection immediately.
@@ -32,7 +31,6 @@ struct State {
     fault: Option<Fault>,
     /// Maximum number of times that the fault can still occur.
     left: usize,
-    /// Number of times that the fault has occurred.
     happened: usize,
     connections: Vec<AbortHandle>,
 }
@@ -92,7 +90,7 @@ impl Proxy {
         std::mem::take(&mut state.happened)
     }
 
-    /// Returns the number of times that the fault has occurred.
+    /// Returns the number of times that the current fault has occurred.
     pub(crate) fn happened(&self) -> usize {
         self.state.lock().unwrap().happened
     }

@@ -120,12 +120,10 @@ impl Server {
         self.address
     }
 
-    /// Returns the location of a prefix in the bucket.
     pub(crate) fn location(&self, prefix: &str) -> String {
         format!("s3://{BUCKET}/{prefix}")
     }
 
-    /// Returns the path of a file with credentials for the server.
     pub(crate) fn credentials_file(&self) -> PathBuf {
         self.dir.path().join("credentials")
     }
@@ -157,7 +155,6 @@ fn program(variable: &str) -> Option<PathBuf> {
     program.map(PathBuf::from)
 }
 
-/// Returns an unused port.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
