@@ -127,7 +127,7 @@ impl Examination {
         let (tx, rx) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || {
-            // Sending fails if the time limit has passed, because there is no receiver then.
+            // Sending fails if the time limit has passed, because the receiver no longer exists.
             let _ = tx.send(examine());
         });
         if let Err(error) = started {

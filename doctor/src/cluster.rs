@@ -12,7 +12,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Timeout for one attempt of a request to the object store.
+/// Timeout for a single attempt of a request to the object store.
 const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 
 /// Remaining validity below which the check of a certificate warns.
@@ -21,7 +21,7 @@ const MIN_VALIDITY: Duration = Duration::from_secs(14 * 86_400);
 /// Clock difference in seconds at which the check warns. A machine whose clock is behind rejects a newly created
 /// certificate as not yet valid.
 const WARN_SKEW: u64 = 30;
-/// Clock difference in seconds at which the check fails. S3 refuses requests whose time is wrong by 15 minutes.
+/// Clock difference in seconds at which the check fails. S3 refuses requests if the difference is 15 minutes.
 const MAX_SKEW: u64 = 600;
 
 /// The parts of a cluster to check.

@@ -88,7 +88,7 @@ fn budget_stops_run_and_submission_without_budget_resumes_it() {
     for (depth, line) in run.depths.range(1..) {
         assert_eq!(line["digest"], expected.depths[depth]["digest"], "{depth}");
     }
-    // The search stops shortly before the budget is spent, and reading the game back adds a small cost.
+    // The search stops shortly before the budget is spent. Finding the wells of the best game then adds a small cost.
     let dollars = run.end["cost"]["dollars"].as_f64().unwrap();
     assert!((2.0..4.5).contains(&dollars), "{}", run.end);
     let replay = run.end["replay"].as_str().unwrap();
@@ -191,8 +191,8 @@ fn restarted_coordinator_continues_cost_and_max_hours_stops_run() {
     let run = cluster.watch();
     let elapsed = begin.elapsed().as_secs_f64();
     assert_eq!(run.end["stopped_by"], "max-hours", "{}", run.end);
-    // The worker costs one dollar per second, even while no coordinator runs. Only the time from the last update of the
-    // cost to the kill is not charged.
+    // The worker costs one dollar per second, even while no coordinator runs. Only the time between the last update of the
+    // cost and the kill is not charged.
     let cost = &run.end["cost"];
     let dollars = cost["dollars"].as_f64().unwrap();
     assert!(

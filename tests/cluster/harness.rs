@@ -224,7 +224,7 @@ impl Cluster {
         self.coordinator = Some(coordinator);
     }
 
-    /// Starts another coordinator with the same store. Returns it and its port.
+    /// Starts another coordinator with the same store. Returns the process and its port.
     pub(crate) fn start_second_coordinator(&mut self) -> (Process, u16) {
         let port = free_port();
         let command = self.coordinator_command(port);

@@ -69,7 +69,7 @@ fn invalid_messages_are_refused_and_run_gives_same_digests() {
         target.worker_refuses_past_depths_and_epochs().await;
         target.coordinator_refuses_invalid_runs().await;
         target.coordinator_refuses_invalid_workers().await;
-        target.worker_refuses_senders_without_secret().await;
+        target.worker_refuses_streams_without_valid_secret().await;
     });
     cluster.watch().assert_same(&expected);
 }
@@ -146,10 +146,9 @@ impl Target {
         }
     }
 
-    /// Checks that a worker refuses children from a sender without the secret of the epoch. The depth in progress can end
-    /// before a message arrives, so this function sends each kind of stream until the worker refuses it with the expected
-    /// error.
-    async fn worker_refuses_senders_without_secret(&self) {
+    /// Checks that a worker refuses streams without a valid secret. The depth in progress can end before a message arrives,
+    /// so this function sends each kind of stream until the worker refuses it with the expected error.
+    async fn worker_refuses_streams_without_valid_secret(&self) {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();
         for _ in 0..400 {
@@ -164,7 +163,7 @@ impl Target {
                     secret: kind.secret.clone(),
                     ..self.header(depth, kind.from)
                 };
-                // A valid batch, which the worker would accept from a sender with the secret.
+                // A valid batch without children.
                 let batch = batch::pack(Geometry::STANDARD, &[], false);
                 let messages = vec![
                     first_message(header),
@@ -197,7 +196,7 @@ fn first_message(header: v1::StreamHeader) -> v1::SendRequest {
     }
 }
 
-/// A kind of stream that a worker must refuse, because it does not contain the sender's secret.
+/// A kind of stream that a worker must refuse, because its secret is not valid.
 struct InvalidStream {
     name: &'static str,
     from: &'static str,

@@ -108,8 +108,8 @@ impl Hosts {
         ip(&["-n", &self.namespace(name), "link", "set", "net", state]).unwrap();
     }
 
-    /// Limits the rate at which a host sends. A packet waits in the host's queue for at most `latency`. Returns `false` if
-    /// this machine does not support the limit.
+    /// Limits the rate at which a host sends packets. A packet waits in the host's queue for at most `latency`. Returns
+    /// `false` if this machine does not support the limit.
     pub(crate) fn slow(&self, name: &str, rate: &str, latency: &str) -> bool {
         let mut command = self.command(name);
         command.args(["tc", "qdisc", "replace", "dev", "net", "root", "tbf"]);

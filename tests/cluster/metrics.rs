@@ -1,4 +1,4 @@
-//! Tests that real processes export exactly the documented metrics, with the right format and the right values.
+//! Tests that real processes export exactly the documented metrics, in the correct format and with the correct values.
 
 use crate::harness::{Cluster, Process, RunOutput};
 use crate::program::{TIMEOUT, hatebeam, wait_until};

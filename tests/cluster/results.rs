@@ -186,7 +186,7 @@ fn so_far(cluster: &Cluster, args: &[&str]) -> Output {
 }
 
 #[test]
-fn so_far_prints_best_game_or_game_through_depth_of_run_in_progress() {
+fn so_far_prints_games_of_run_in_progress() {
     let cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&["--width", "20k"]);
     cluster.wait_for_depth(12);

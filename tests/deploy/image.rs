@@ -135,8 +135,8 @@ fn members() -> Vec<String> {
     names
 }
 
-/// The build context does not contain tests. If a manifest declares a test without a path, and the file at the default path
-/// does not exist, Cargo refuses the manifest.
+/// Checks that each declared test has an explicit path, because the build context contains no tests. Without a path, Cargo
+/// refuses the manifest if the file at the default path does not exist.
 #[test]
 fn declared_tests_have_explicit_paths() {
     for member in members() {

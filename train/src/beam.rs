@@ -1,7 +1,7 @@
 //! An in-memory beam search that keeps every edge between the wells of consecutive frontiers.
 //!
-//! The depth of a well is the number of pieces placed to reach it. A frontier is the set of wells that the search keeps
-//! at one depth; its maximum size is the width.
+//! The depth of a well is the number of pieces placed since the start of the search. A frontier is the set of wells that
+//! the search keeps at one depth; its maximum size is the width.
 
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, NodeWell};
@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of parents whose children are scored together.
 const PARENTS: usize = 32;
-/// Maximum number of candidates, as a multiple of the width. When it is reached, all but the best `width` are dropped.
+/// Maximum number of candidates, as a multiple of the width. At this number, all but the best `width` candidates are
+/// dropped.
 const ROOM: usize = 4;
 /// Marker for an empty slot or a dropped candidate.
 const FREE: u32 = u32::MAX;
@@ -96,7 +97,7 @@ impl Beam {
 
 #[derive(Clone, Copy)]
 struct Candidate {
-    /// The score, offset to be unsigned, in the upper 32 bits, and the lower 32 bits of the well's hash below it.
+    /// The upper 32 bits are the score, offset to be unsigned. The lower 32 bits are those of the well's hash.
     rank: u64,
     well: NodeWell,
     lines: u16,
@@ -137,9 +138,9 @@ impl Candidates {
         slot
     }
 
-    /// Adds a child and the edge to its parent, unless the child's rank is below the floor. If the well is already a
-    /// candidate, only the edge is added. The two wells have equal numbers of cleared lines: each piece adds four cells,
-    /// and each cleared line removes the cells of one row.
+    /// Adds a child and the edge from its parent, unless the child's rank is below the floor. If the well is already a
+    /// candidate, only the edge is added: equal wells of a depth have equal numbers of cleared lines, because each piece
+    /// adds four cells and each cleared line removes the cells of one row.
     fn add(&mut self, parent: u32, child: Candidate) {
         if child.rank < self.floor {
             return;
@@ -157,7 +158,7 @@ impl Candidates {
         }
     }
 
-    /// Sorts the candidates, best first, drops all beyond the width, and updates the edges and slots.
+    /// Sorts the candidates, best first, drops those beyond the width, and updates the edges and the slots.
     fn keep_best(&mut self) {
         let mut order: Vec<u32> = (0..self.found.len() as u32).collect();
         let found = &self.found;

@@ -1,13 +1,13 @@
-//! Storage of a training in a folder.
+//! Storage of a training run in a folder.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `checkpoint` | recipe, records, weights and optimizer moments after the last finished generation |
-//! | `samples-N` | the training samples of generation N, which is one of the recent generations in the buffer |
+//! | `samples-N` | the training samples of generation N, if later generations may still train on them |
 //! | `network` | the published network after the last finished generation |
 //!
 //! Every file ends with the SHA-256 digest of the bytes before it, and is replaced atomically. The samples of a
-//! generation are written before the checkpoint that needs them. So a training that is killed at any moment can resume
+//! generation are written before the checkpoint that needs them. So a training run that is killed at any moment can resume
 //! after the last saved generation.
 
 use crate::average::Average;
@@ -40,7 +40,7 @@ struct Text {
     records: Vec<GenerationRecord>,
 }
 
-/// A folder that stores a training.
+/// A folder that stores a training run.
 pub struct TrainingFolder {
     path: PathBuf,
 }
@@ -53,7 +53,7 @@ impl TrainingFolder {
         }
     }
 
-    /// Loads the last saved state of the training, or returns `None` if the folder contains no checkpoint.
+    /// Loads the last saved state of the training run, or returns `None` if the folder contains no checkpoint.
     ///
     /// # Errors
     /// Returns [`TrainError`] if a file cannot be read or is damaged, or if its recipe is not valid.
@@ -82,7 +82,8 @@ impl TrainingFolder {
         read_samples(&bytes).ok_or(TrainError::Damaged(path))
     }
 
-    /// Saves a training. Call this after every generation, because it writes only the samples of the last generation.
+    /// Saves the state of a training run. Must be called after every generation, because it writes only the samples of the
+    /// last generation.
     ///
     /// # Errors
     /// Returns [`TrainError::File`] if the folder cannot be created or a file cannot be written.
@@ -106,7 +107,7 @@ impl TrainingFolder {
     }
 }
 
-/// Appends the SHA-256 digest of the bytes.
+/// Appends the SHA-256 digest of `bytes`.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let digest = Sha256::digest(&bytes);
     bytes.extend_from_slice(&digest);
@@ -147,7 +148,7 @@ fn read_samples(bytes: &[u8]) -> Option<Vec<Sample>> {
         .then(|| samples.iter().map(sample).collect())
 }
 
-/// The weights of a training.
+/// The weights of a training run.
 pub(crate) struct Models {
     /// The network that is being trained.
     pub(crate) learning: Model,

@@ -35,7 +35,7 @@ Each generation runs beam searches with the current network and with the evaluat
 target that depends on how long its descendants stay in the beam, and trains the network on these wells. The network also
 learns from public games if the recipe lists any. After every generation, the folder contains these files:
 
-  checkpoint    state of the training, from which it resumes
+  checkpoint    state from which the training can resume
   samples-N     labelled wells of generation N, for recent generations
   network       the network, for `hatebeam run --evaluator FOLDER/network`
   report.html   report with the curves of the training

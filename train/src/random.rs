@@ -1,4 +1,4 @@
-//! Deterministic random numbers, which are the same on every machine and in every version of the program.
+//! Deterministic pseudorandom numbers, which are the same on every machine.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};

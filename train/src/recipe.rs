@@ -5,11 +5,11 @@ use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The settings of a training. The recipe, the initial weights and the number of generations determine the network.
+/// The settings of a training run. The recipe, the initial weights and the number of generations determine the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recipe {
-    /// Seed of all random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Stages of the training, in order. The last stage continues until the training ends.
     pub stages: Vec<Stage>,
@@ -19,8 +19,8 @@ pub struct Recipe {
     pub samples: usize,
     /// Number of generations, including the current one, whose samples are kept for training.
     pub buffer: usize,
-    /// Number of samples that a generation trains on. The samples of older generations are drawn from the buffer to fill
-    /// the space that the new samples leave.
+    /// Number of samples that a generation trains on. If there are fewer new samples, random samples of older generations
+    /// in the buffer are added.
     pub epoch: usize,
     /// Weight of the previous playing network in the next playing network, from 0 to 1. The trained network has the
     /// remaining weight.
@@ -29,11 +29,11 @@ pub struct Recipe {
     pub publish: Publish,
     /// Number of samples in a batch.
     pub batch: usize,
-    /// Learning rates at the beginning and at the end of a generation. In between, the rate changes linearly.
+    /// Learning rates at the beginning and at the end of a generation. Between them, the rate changes linearly.
     pub rate: [f32; 2],
     /// Whether each training well is mirrored with a probability of one half.
     pub mirror: bool,
-    /// Public games to learn from. If the list is empty, the network learns from beams alone.
+    /// Public games to learn from. If the list is empty, the network learns only from beams.
     pub games: Vec<GameRecipe>,
     /// Maximum target of a well from a public game, in pieces.
     pub game_pieces: usize,
@@ -59,7 +59,7 @@ pub struct GameRecipe {
 pub struct Publish {
     /// First generation whose network is part of the mean, counted from 1.
     pub from: u32,
-    /// Number of generations from one network in the mean to the next.
+    /// Interval, in generations, between networks that are part of the mean.
     pub every: u32,
 }
 
@@ -84,8 +84,8 @@ pub struct Stage {
     pub game_samples: usize,
 }
 
-/// Beams of a generation with common settings. The width and the noise of each beam are random, and so is its start if
-/// `start` is `games`.
+/// Beams of a generation with common settings. The width and the noise of each beam are random. If `start` is `games`, the
+/// start of each beam is random too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeamRecipe {
@@ -99,7 +99,7 @@ pub struct BeamRecipe {
     /// Quiescence search of the evaluator.
     #[serde(default = "off")]
     pub quiescence: Quiescence,
-    /// Factor by which the noise of the scores is multiplied.
+    /// Factor by which the noise added to the scores is multiplied.
     pub noise: f64,
     /// The well with which a beam starts.
     #[serde(default)]
@@ -128,7 +128,7 @@ fn off() -> Quiescence {
     Quiescence::Off
 }
 
-/// An evaluator for the beams of a training.
+/// An evaluator for the beams of a training run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Player {
@@ -142,7 +142,7 @@ pub enum Player {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExamRecipe {
-    /// Number of generations from one examination to the next; 0 disables examinations.
+    /// Interval between examinations, in generations; 0 disables examinations.
     pub every: u32,
     /// Widths of the beams.
     pub widths: Vec<usize>,
@@ -203,22 +203,22 @@ impl Default for Recipe {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RecipeError {
-    /// The text is not a valid recipe.
+    /// The text is not a valid recipe in TOML.
     #[error("the recipe is not valid: {0}")]
     Toml(#[from] toml::de::Error),
     /// The header of a network contains no recipe that this version can read.
     #[error("the recipe in the network's header is not valid: {0}")]
     Header(String),
-    /// The program does not contain a game with this name.
+    /// No built-in game has this name.
     #[error("the recipe names the unknown game {0:?}: use one of {known}", known = game_names())]
     Game(String),
     /// The recipe uses public games but its list of games is empty.
     #[error("the recipe uses public games but lists none: add [[games]]")]
     NoGames,
-    /// A number is out of range.
+    /// A setting is out of range.
     #[error("`{name}` in the recipe is out of range: {expected}")]
     Range {
-        /// Name of the field.
+        /// Name of the setting.
         name: &'static str,
         /// Remedy that names the allowed range, for example "give 0 to 1".
         expected: &'static str,
@@ -263,14 +263,14 @@ impl Recipe {
         Recipe::from_toml(&String::from_utf8_lossy(bytes))
     }
 
-    /// Returns the stage of a generation. Generations are counted from 1.
+    /// Returns the stage that contains a generation. Generations are counted from 1.
     pub fn stage(&self, generation: u32) -> &Stage {
         let mut last = 0;
         let stage = self.stages.iter().find(|stage| {
             last += stage.generations;
             generation <= last
         });
-        stage.unwrap_or_else(|| self.stages.last().expect("a checked recipe has a stage"))
+        stage.unwrap_or_else(|| self.stages.last().expect("a valid recipe has a stage"))
     }
 
     fn uses_games(&self) -> bool {

@@ -30,7 +30,7 @@ impl GenerationRecord {
 }
 
 impl Trainer {
-    /// Returns the report of the training as HTML.
+    /// Returns the report of the training run as HTML.
     pub fn report(&self) -> String {
         let records = self.records();
         let seconds: f64 = records.iter().flat_map(|record| record.seconds).sum();

@@ -26,9 +26,9 @@ use thiserror::Error;
 const GEOMETRY: Geometry = Geometry::STANDARD;
 /// Number of batches between updates of the network that finds leaves.
 const REFRESH: usize = 500;
-/// Number of samples per held-out sample. Held-out samples test the network and are never used for training.
+/// One in this many samples is held out: it is used to test the network, and never to train it.
 const HELD_OUT: usize = 64;
-/// Score of the evaluator `patterns` that corresponds to noise of 1.
+/// Score of the evaluator `patterns` that corresponds to a network value of 1.
 const PATTERNS_ONE: f64 = 512.0;
 /// Standard deviation of a beam's noise, before scaling: the maximum of the part that decays with the depth, followed by
 /// the constant part.
@@ -42,7 +42,7 @@ const FOR_ORDER: u32 = 2;
 const FOR_BEAMS: u32 = 3;
 /// Stream of the random numbers that draw wells from public games.
 const FOR_GAMES: u32 = 1 << 20;
-/// Minimum number of pieces that a public game must place after a well with which a beam starts.
+/// Minimum number of pieces that follow, in a public game, the well with which a beam starts.
 const LEAST_PIECES: usize = 150;
 
 /// Training error.
@@ -52,10 +52,10 @@ pub enum TrainError {
     /// The recipe is not valid.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// A file of the training cannot be read or written.
+    /// A file of the training run cannot be read or written.
     #[error("{0}")]
     File(PathBuf, #[source] std::io::Error),
-    /// A file of the training is damaged or has another version.
+    /// A file of the training run is damaged or has another version.
     #[error("{0} is damaged or was written by another version: choose another folder")]
     Damaged(PathBuf),
 }
@@ -76,7 +76,7 @@ pub struct BeamRecord {
 /// Summary of a generation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GenerationRecord {
-    /// Index of the generation, counted from 1.
+    /// Number of the generation, counted from 1.
     pub generation: u32,
     /// The beams.
     pub beams: Vec<BeamRecord>,
@@ -140,7 +140,7 @@ struct Played {
 }
 
 impl Trainer {
-    /// Starts a training with random weights.
+    /// Creates a training run that starts with random weights.
     ///
     /// # Errors
     /// Returns [`TrainError::Recipe`] if the recipe is not valid.
@@ -149,7 +149,7 @@ impl Trainer {
         Trainer::first(recipe, learning)
     }
 
-    /// Starts a training with the weights of a network.
+    /// Creates a training run that starts with the weights of a network.
     ///
     /// # Errors
     /// Returns [`TrainError::Recipe`] if the recipe is not valid.
@@ -205,13 +205,13 @@ impl Trainer {
         &self.records
     }
 
-    /// Returns the published network after the last finished generation.
+    /// Returns the network that is published after the last finished generation.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }
 
-    /// Runs the next generation. Returns `None` if `cancel` becomes `true`. The trainer is then unusable: load the
-    /// training again.
+    /// Runs the next generation. Returns `None` if `cancel` becomes `true`. The trainer is then unusable, and the training
+    /// run must be loaded again.
     pub fn advance(&mut self, threads: usize, cancel: &AtomicBool) -> Option<&GenerationRecord> {
         let generation = self.records.len() as u32 + 1;
         let start = Instant::now();
@@ -451,7 +451,7 @@ impl Trainer {
         stats
     }
 
-    /// Returns the totals for samples without training on them.
+    /// Returns the totals of loss and prediction error for samples, without training on them.
     fn test(&self, samples: &[Sample]) -> TrainStats {
         let mut stats = TrainStats::default();
         let mut lister = FeatureLister::new(&self.emulator);
@@ -466,7 +466,7 @@ impl Trainer {
     }
 }
 
-/// Replaces wells with their leaves. A leaf is the well whose value a quiescence search returns.
+/// Replaces wells with their leaves. The leaf of a well is the well whose value the quiescence search returns.
 struct LeafFinder {
     evaluator: Evaluator,
     lines: Vec<u16>,

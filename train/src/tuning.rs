@@ -1,4 +1,4 @@
-//! Tuning of the weights of the evaluator `knewjade`, based on the lengths of games in beam searches.
+//! Tuning of the weights of the evaluator `knewjade`, based on the length of games in beam searches.
 
 use crate::beam::{BeamSettings, Noise, run_beam};
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
-/// Maximum number of pieces in a game, which is far above the length of real games.
+/// Maximum number of pieces in a game. Games in these beams are far shorter.
 const MAX_PIECES: usize = 5000;
 
-/// Maximum distance of each weight from its start value by default.
+/// Default range of each weight: the start value plus or minus this number.
 const SPANS: [(&str, f64); 11] = [
     ("holes", 40.0),
     ("enclosed", 100.0),
@@ -44,7 +44,7 @@ pub enum TuningError {
         /// All names, separated by commas.
         known: String,
     },
-    /// A limit of a range is not valid for the evaluator.
+    /// The evaluator refuses the minimum or the maximum of a range.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
 }
@@ -97,11 +97,11 @@ pub struct BeamObjective {
 }
 
 impl BeamObjective {
-    /// Creates the objective. If `tuned` is empty, all weights are tuned. Each evaluation runs a beam search of each
+    /// Creates the objective. If `tuned` is empty, all weights are tuned. Each evaluation runs one beam search of each
     /// width, and stops early when `cancel` becomes `true`.
     ///
     /// # Errors
-    /// Returns a [`TuningError`] if a weight is unknown or a limit of a range is not valid for the evaluator.
+    /// Returns a [`TuningError`] if a weight is unknown or the evaluator refuses the limits of a range.
     pub fn new(
         start: &Weights,
         tuned: &[TunedWeight],

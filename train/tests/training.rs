@@ -1,6 +1,6 @@
-//! Tests of beams, labels and short complete trainings.
+//! Tests of beams, labels and short training runs.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // helper functions also call `unwrap`
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// Version of the journal format.
 const FORMAT: u32 = 1;
-/// Maximum size of a journal in bytes, which is enough for ten million points with ten parameters.
+/// Maximum size of a journal in bytes. Ten million points with ten parameters fit in it.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Journal error.
@@ -26,7 +26,7 @@ pub enum JournalError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Reason.
+        /// The cause.
         #[source]
         error: io::Error,
     },

@@ -66,7 +66,7 @@ impl Parameter {
     }
 }
 
-/// A point of the search: for each parameter, the number of steps above its minimum.
+/// A point on the grid: for each parameter, the number of steps above its minimum.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Point(Vec<u32>);
 

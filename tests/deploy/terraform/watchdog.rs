@@ -271,7 +271,7 @@ fn pauses_without_connected_worker_become_longer() {
     assert_eq!(capacities(&mut watchdog, 24, 0), ["0"]);
     assert_eq!(capacities(&mut watchdog, 4, 0), ["3"]);
     assert_eq!(capacities(&mut watchdog, 2, 0), ["0"]);
-    // Workers connect at last.
+    // Workers are connected.
     assert_eq!(capacities(&mut watchdog, 3, 3), ["3"]);
     // The next pause takes one hour again.
     assert_eq!(capacities(&mut watchdog, 3, 0), ["3"]);

@@ -1,7 +1,6 @@
 //! A real-valued genetic algorithm.
 //!
-//! It is implemented here because the published crates for such algorithms depend on about twenty further crates, more
-//! than all other methods together.
+//! Published crates for such algorithms would add about twenty dependencies, more than all other methods together.
 
 use super::{Function, Plan};
 use rand_chacha::ChaCha8Rng;
@@ -82,7 +81,7 @@ fn sort(population: &mut [Individual]) {
     population.sort_by(|one, other| other.value.total_cmp(&one.value));
 }
 
-/// Creates a child of two parents. Each coordinate comes from one of the parents, and random coordinates are changed by at
+/// Creates a child of two parents. Each coordinate comes from one of the parents. Random coordinates are then changed by at
 /// most `step`.
 fn child(population: &[Individual], step: f64, random: &mut Random) -> Vec<f64> {
     let [mother, father] = [(); 2].map(|()| {
