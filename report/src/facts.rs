@@ -13,7 +13,7 @@ pub struct Facts {
     pub width: u64,
     /// Name of the evaluator.
     pub evaluator: &'static str,
-    /// Name of the evaluator's quiescence.
+    /// Name of the mode of the evaluator's quiescence search.
     pub quiescence: &'static str,
     /// Run specification in JSON.
     pub spec: String,

@@ -21,8 +21,8 @@ pub struct EventObserver {
 }
 
 impl EventObserver {
-    /// Creates the observer before the search of a run begins, and sends [`EventKind::Started`]. `every` is the number
-    /// of depths between two progress events.
+    /// Creates the observer of a run whose search is about to begin, and sends [`EventKind::Started`]. `every` is the
+    /// number of depths between two progress events.
     pub fn start(events: Events, every: u32, run: &Run, name: &str) -> EventObserver {
         let progress = Progress {
             depth: run.store().depths().last().map_or(0, |last| last.depth),
@@ -104,7 +104,7 @@ pub struct MetricsObserver {
 }
 
 impl MetricsObserver {
-    /// Registers the metrics before the search of a run begins.
+    /// Registers the metrics of a run whose search is about to begin.
     pub fn register(registry: &Registry, run: &Run, name: &str) -> MetricsObserver {
         let depths = run.store().depths();
         let observer = MetricsObserver {

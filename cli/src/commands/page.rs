@@ -5,9 +5,9 @@ use anyhow::Context;
 use std::path::PathBuf;
 
 const HELP: &str = "\
-One page plays HATETRIS: it explains the enemy's choices, scores placements, plays replays and runs a beam search. Others
-compute the chances of perfect clears, and show matches of agents in Nintendo Tetris and with dropped pieces. All code
-runs in the browser. The coordinator's dashboard serves the same pages under /play/.
+With the pages, you can play HATETRIS, see why the enemy chooses each piece, score placements, play replays and run a beam
+search. The pages also find perfect clears with their chances, and show matches of agents in Nintendo Tetris and with
+dropped pieces. All code runs in the browser. The coordinator's dashboard serves the same pages under /play/.
 
 Any web server can serve the folder. The pages do not work if a browser opens them as local files.
 

@@ -226,7 +226,7 @@ fn scores(page: &mut String, scores: Option<&Result<Scores, String>>) {
     };
     let _ = writeln!(
         page,
-        "<p>Depth {} has {} wells. {} of them have exactly the score of the cut. Among wells with this score, a \
+        "<p>Depth {} has {} wells. {} of them have the lowest score (the cut). Among wells with this score, a \
          hash decides which ones are kept.</p>",
         scores.depth, scores.count, scores.at_cut
     );

@@ -11,9 +11,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tracing::Span;
 
-/// Limits of a group of depths that are committed together. A commit waits about ten milliseconds until files are on the
-/// disk, which is many times as long as the search of a narrow depth. So depths are collected until they reach one of
-/// these limits. The limits never change which wells the search keeps.
+/// Limits of a group of depths that are committed together. A commit waits about ten milliseconds for the disk. The search
+/// of a narrow depth takes only a small part of this time, so depths are collected until they reach one of these limits.
+/// The limits never change which wells the search keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupLimits {
     /// Time since the search of the group's first depth began.
