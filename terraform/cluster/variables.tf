@@ -332,7 +332,7 @@ variable "stuck_minutes" {
 }
 
 variable "max_hours" {
-  description = "Number of hours after the last `terraform apply` at which all machines stop, even during a run. Each apply extends this deadline. `hatebeam status` and the dashboard show the deadline one hour before it."
+  description = "Number of hours after the last `terraform apply` at which all machines stop, even during a run. Each apply extends this deadline. `hatebeam status` shows the time until the deadline, and the dashboard warns in the last hour."
   type        = number
   default     = 24
 
