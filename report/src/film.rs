@@ -25,7 +25,7 @@ pub struct Film {
     pub height: usize,
     /// Number of rows above the bar.
     pub above: usize,
-    /// Number of lines cleared.
+    /// Number of rows cleared.
     pub score: u32,
     /// Number of pieces given.
     pub pieces: usize,
@@ -48,7 +48,7 @@ pub struct FilmTurn {
     pub number: usize,
     /// Letter of the piece.
     pub piece: char,
-    /// Number of lines cleared before this piece.
+    /// Number of rows cleared before this piece.
     pub score: u32,
     /// Well before this piece, in the format of [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub well: String,
@@ -57,7 +57,7 @@ pub struct FilmTurn {
     /// Cells of the piece as `[column, row]`, at the start of the turn and after each key that did not lock the piece.
     /// If the piece is locked, the last entry is its resting place.
     pub path: Vec<[[i32; 2]; 4]>,
-    /// Number of lines that this piece clears.
+    /// Number of rows that this piece clears.
     pub lines: u8,
 }
 

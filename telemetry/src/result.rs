@@ -28,7 +28,7 @@ pub struct ResultView<'a> {
     /// Number of the piece that HATETRIS replaces in a better game that the search found; `None` if HATETRIS allows the
     /// best game found.
     pub parted_at: Option<usize>,
-    /// Total number of children, over all depths.
+    /// Number of children, summed over all depths.
     children: u64,
     /// Search time in seconds.
     seconds: f64,
@@ -114,7 +114,7 @@ impl<'a> ResultView<'a> {
     }
 }
 
-/// Returns a picture of the best well at the depth with the most lines cleared. If there are several such depths, chooses
+/// Returns a picture of the best well at the depth with the most rows cleared. If there are several such depths, chooses
 /// the greatest one.
 fn picture(run: &Run) -> String {
     let geometry = run.store().geometry();

@@ -17,7 +17,7 @@ pub struct RunLine {
     pub end: &'static str,
     /// Last committed depth.
     pub depth: Option<u32>,
-    /// Maximum number of lines cleared.
+    /// Maximum number of rows cleared by a game of the run.
     pub best_lines: u16,
     /// Width of the beam.
     pub width: Option<u64>,

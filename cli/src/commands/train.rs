@@ -89,7 +89,7 @@ impl TrainArgs {
                     self.folder.display()
                 ))
             );
-            // A crash between the two writes may have left an older network beside the checkpoint.
+            // A crash during an earlier save may have left a network file that is older than the checkpoint.
             folder.save(&trainer)?;
             return Ok(trainer);
         }

@@ -88,7 +88,7 @@ impl Describer {
         Ok(serde_json::to_string(&expansion)? + "\n")
     }
 
-    /// Returns the children in hex, sorted, with the suffix `+n` if n lines were cleared.
+    /// Returns the children in hex, sorted, with the suffix `+n` if n rows were cleared.
     fn sorted_children(&self) -> Vec<String> {
         let geometry = self.emulator.geometry();
         let name = |(child, lines): (&Well, u8)| with_lines(child.to_hex(geometry), lines);

@@ -135,7 +135,7 @@ fn series(
     }
 }
 
-/// Returns the plots about the wells: lines cleared, evaluator scores and stack height.
+/// Returns the plots about the wells: rows cleared, evaluator scores and stack height.
 fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Plot; 3] {
     let scaled = |eval: i32| f64::from(eval) / SCALE;
     [
