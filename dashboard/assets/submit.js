@@ -7,8 +7,8 @@ import { bytes, count, dollars, number, range, rough, short, wells } from "./for
 import { call } from "./live.js";
 
 const EVALUATORS = [
-  ["patterns", "patterns: learned tables; best results"],
-  ["knewjade", "knewjade: weighted sum of features; twice as fast"],
+  ["patterns", "patterns: learned tables; the default"],
+  ["knewjade", "knewjade: weighted sum of features; faster, but clears fewer lines"],
   ["plain", "plain: holes and lines; for comparison"],
   ["plain-holes", "plain-holes: holes only; for comparison"],
 ];
