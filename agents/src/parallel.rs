@@ -1,5 +1,4 @@
-//! Games on several threads. Threads take the next game by its number, and results are returned in the order of the
-//! numbers.
+//! Numbered games on several threads. The results are in the order of the numbers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Functions that are optimized to tune the weights of agents and searches: mean scores of games.
+//! Objectives for tuning the weights of agents and searches. An objective is the mean score of games as a function of the
+//! weights.
 
 use crate::drop::{DropRun, Registered};
 use crate::nes::{GameRules, RegisteredSearch, Widths, play};

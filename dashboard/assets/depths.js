@@ -8,7 +8,7 @@ const FIELDS = ["depth", "count", "best_eval", "median_eval", "worst_eval", "bes
 /** Names of computed lists: surface height and stack height of the best well, and cost of all depths so far in dollars. */
 const COMPUTED = ["surface", "stack", "total_dollars"];
 const LISTS = [...FIELDS, ...COMPUTED];
-/** Maximum number of last depths over which the speed is measured. */
+/** Maximum number of the most recent depths over which the speed is measured. */
 const RECENT = 10;
 
 export class Depths {
@@ -62,7 +62,7 @@ export class Depths {
     return Math.min(RECENT, this.length);
   }
 
-  /** Returns the number of children per second over these depths, or null if no time has been measured. */
+  /** Returns the number of children per second over the most recent depths, or null if no time has been measured. */
   speed() {
     let [children, seconds] = [0, 0];
     for (let index = Math.max(0, this.length - RECENT); index < this.length; index += 1) {

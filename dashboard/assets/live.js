@@ -8,7 +8,7 @@ const MIN_BACKOFF = 500;
 const MAX_BACKOFF = 15_000;
 /** Maximum duration of a connection attempt, in milliseconds. */
 const CONNECT_TIMEOUT = 25_000;
-/** Time without a connection after which the page reports that it is offline, in milliseconds. */
+/** Time without a connection after which the page shows that it is offline, in milliseconds. */
 const OFFLINE_DELAY = 700;
 
 /** The error of a failed call. `status` is 0 if there was no response. */

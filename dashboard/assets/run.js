@@ -12,7 +12,7 @@ import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
 import { WorkerTable, noWorkers } from "./workers.js";
 
-/** Fraction of a limit from which the limit is highlighted. */
+/** Used fraction at which a limit is highlighted. */
 const WARN = 0.8;
 
 export function runPage(main, name) {

@@ -34,7 +34,7 @@ impl FieldOptions {
         LowField::of(&field, self.lines).map_err(OptionError::Field)
     }
 
-    /// Returns the built-in kick table, or reads the kick table from the file.
+    /// Returns the built-in kick table with the given name, or reads the table from the file with this name.
     pub fn kicks(&self) -> Result<KickTable, OptionError> {
         let error = match self.kicks.parse::<Kicks>() {
             Ok(kicks) => return Ok(KickTable::built_in(kicks)),
