@@ -78,7 +78,7 @@ fn server(certificate: &rcgen::CertifiedKey<rcgen::KeyPair>) -> (u16, Receiver<S
 }
 
 #[test]
-fn webhook_gets_events_only_if_its_certificate_is_trusted() {
+fn webhook_receives_events_only_if_its_certificate_is_trusted() {
     if let Ok(address) = std::env::var(ADDRESS) {
         return send_to(address);
     }
@@ -92,7 +92,7 @@ fn webhook_gets_events_only_if_its_certificate_is_trusted() {
         let done = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "webhook_gets_events_only_if_its_certificate_is_trusted",
+                "webhook_receives_events_only_if_its_certificate_is_trusted",
             ])
             .env(ADDRESS, format!("https://localhost:{port}/"))
             .env("SSL_CERT_FILE", &file)

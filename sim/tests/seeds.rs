@@ -15,7 +15,7 @@ fn explain(report: &Report) -> String {
 }
 
 #[test]
-fn invariants_hold_under_a_thousand_seeds() {
+fn invariants_hold_for_a_thousand_seeds() {
     let options = Options::default();
     let summary = run_seeds(0..SEEDS, 2, &options, |report| {
         eprintln!("{}", explain(report))
@@ -66,7 +66,7 @@ const REGRESSIONS: [(&str, &[u64]); 7] = [
 ];
 
 #[test]
-fn invariants_hold_under_seeds_that_have_shown_faults() {
+fn invariants_hold_for_seeds_that_have_failed_before() {
     for (fault, seeds) in REGRESSIONS {
         for &seed in seeds {
             let report = run_seed(seed, &Options::default());
@@ -137,7 +137,7 @@ fn simulation_detects_children_of_an_earlier_attempt() {
 }
 
 #[test]
-fn simulation_detects_a_worker_with_another_search() {
+fn simulation_detects_a_worker_with_a_different_search() {
     let options = Options {
         mix: Mix::Only(vec![Class::VersionSkew]),
         sabotage: Some(Sabotage::ForgedFingerprints),

@@ -199,7 +199,7 @@ fn beam_that_exceeds_memory_does_not_fit() {
 }
 
 #[test]
-fn threads_need_memory_for_each_table() {
+fn each_thread_needs_memory_for_each_table() {
     let with = |threads| MachineProfile {
         threads,
         ..machine()

@@ -69,7 +69,7 @@ async fn messages_arrive_in_order_before_the_end_of_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn short_cut_delays_messages_in_its_direction() {
+async fn brief_cut_delays_messages_in_its_direction() {
     let mut pair = pair();
     pair.network.cut(CLIENT, SERVER);
     pair.up.0.send(1).await.unwrap();
