@@ -128,7 +128,7 @@ impl Game {
         self.enemy.enemy()
     }
 
-    /// Returns the locked cells, including cells above the bar.
+    /// Returns the locked cells, including cells above the bar (the line four rows below the top).
     pub fn board(&self) -> &Board {
         &self.board
     }

@@ -24,14 +24,14 @@ use thiserror::Error;
 
 /// Maximum number of rows of a well, including those above the bar.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
-/// The box column that bit 0 of a word represents. Boxes extend at most two columns to the left of
-/// the well, so at least one column of wall remains to their left.
+/// Column of a piece's 4×4 box that bit 0 of a word represents. Boxes extend at most two columns to the
+/// left of the well, so at least one column of wall remains to their left.
 const FIRST_COLUMN: i8 = -3;
 /// The increment of a [`Place`] that leads to the next orientation.
 const ORIENTATION: u16 = 1 << 5;
 /// The increment of a [`Place`] that leads one row down.
 const ROW: u16 = 1 << 7;
-/// Number of words in a set of places: four per row, plus a blocked row below the floor.
+/// Number of words in a set of places: four for each row, including a blocked row below the floor.
 const WORDS: usize = 4 * (MAX_DEPTH + 1);
 
 /// A position encoded in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6,
@@ -68,9 +68,9 @@ pub enum PathError {
     NoPlacement {
         /// 1-based index of the earlier well.
         step: usize,
-        /// The piece given there.
+        /// The piece that the enemy gives in the earlier well.
         piece: Piece,
-        /// The enemy that gave it.
+        /// The enemy.
         enemy: Enemy,
     },
     /// No placement in the last well ends the game.
@@ -78,9 +78,9 @@ pub enum PathError {
     NoEnd {
         /// Number of wells.
         wells: usize,
-        /// The piece given in the last well.
+        /// The piece that the enemy gives in the last well.
         piece: Piece,
-        /// The enemy that gave it.
+        /// The enemy.
         enemy: Enemy,
     },
 }

@@ -65,7 +65,8 @@ pub enum ReplayError {
          which contains {}", encoding.alphabet()
     )]
     Character {
-        /// The encoding that accepts the longest initial part of the text.
+        /// The encoding passed to [`Encoding::decode`]. If [`decode`] detects the encoding, this is the
+        /// encoding that accepts the longest initial part of the text.
         encoding: Encoding,
         /// Position of the character.
         position: usize,
@@ -151,7 +152,7 @@ impl Encoding {
     }
 
     /// Returns the length in bytes of the longest initial part of the text that contains only characters
-    /// of this encoding. For raw and hex, lower-case letters count, too: they are invalid, but they
+    /// of this encoding. For raw and hex, lower-case letters also count: they are invalid, but they
     /// indicate the intended encoding.
     fn fitting_bytes(self, text: &str) -> usize {
         let fits = |fit: fn(char) -> bool| text.find(|c| !fit(c)).unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! The rules, cell by cell: boards that include the rows above the bar, positions, keys, and
-//! locking.
+//! The rules, cell by cell: boards, positions, keys, and locking. A board includes the four rows
+//! above the bar. A game is over when a locked piece fills a cell above the bar.
 //!
 //! This code is slow, but easy to compare with the rules of the game. The oracle, the playback of
 //! replays and the search for key paths use it.

@@ -21,7 +21,8 @@ use std::time::Instant;
 /// Limits of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndgameLimits {
-    /// Maximum number of wells to expand. With this limit alone, the result is deterministic.
+    /// Number of expanded wells after which the search stops. Finding the game for the result may expand
+    /// a few more wells. With this limit alone, the result is deterministic.
     pub nodes: Option<u64>,
     /// Time at which the search stops. With a deadline, the result depends on the speed of the machine.
     pub deadline: Option<Instant>,
@@ -85,7 +86,7 @@ struct Stopped {
 }
 
 impl Endgame {
-    /// Creates a search with a table of at most `table_bytes` bytes.
+    /// Creates a search with a table of at most `table_bytes` bytes, but at least four slots.
     pub fn new(emulator: &Emulator, table_bytes: u64) -> Endgame {
         Endgame {
             emulator: emulator.clone(),
@@ -99,8 +100,9 @@ impl Endgame {
         self.nodes
     }
 
-    /// Finds the maximum number of lines that can be cleared from `well`, and a game that clears
-    /// them.
+    /// Finds the maximum number of lines that can be cleared from `well`, and a game that clears this
+    /// number of lines. If the search reaches a limit or `cancel` becomes true, returns the best game
+    /// found so far.
     pub fn search(
         &mut self,
         well: &Well,

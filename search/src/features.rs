@@ -31,7 +31,8 @@ pub struct Features {
     pub stack_height: u16,
     /// Number of horizontal runs of empty cells in rows of the stack that have no enclosed cell.
     pub gaps: u16,
-    /// Number of cells in rows of the stack that differ from the cell above them.
+    /// Number of cells in the rows of the stack whose state (filled or empty) differs from that of the
+    /// cell above.
     pub steps: u16,
     /// The counts [`Features::holes`], [`Features::enclosed`] and [`Features::enclosed_lines`] over
     /// all rows, including those below the lowest open cell.

@@ -13,7 +13,8 @@ fn search(endgame: &mut Endgame, well: &Well, limits: EndgameLimits) -> EndgameR
     endgame.search(well, &limits, &AtomicBool::new(false))
 }
 
-/// Checks that the wells of `outcome` continue a game from `from` and clear `outcome.lines` lines.
+/// Checks that the wells of `outcome` form a game that starts in `from` and clears `outcome.lines`
+/// lines.
 fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     let mut children = Children::new();
     let (mut well, mut total) = (*from, 0);

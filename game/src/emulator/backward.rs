@@ -1,4 +1,6 @@
-//! Search for the candidate parents of a well, for all pieces at once. See [`crate::backward`].
+//! Search for the candidate parents of a well, for all pieces at once. See [`crate::backward`] for the
+//! algorithm. As in [`super::tables`], a position is that of the piece's 4×4 box, and a word is a set of
+//! positions at one height.
 
 use super::core::blocked_by;
 use super::simd::Simd;
@@ -126,7 +128,7 @@ impl Tables {
 /// Number of padding rows below the floor and above the top.
 const PAD: usize = 5;
 
-/// A well before the removal of its full rows, which are restored.
+/// A well in which cleared rows are restored.
 struct Uncleared {
     /// The rows, with full rows below the floor and empty rows above the top.
     rows: [u16; PAD + MAX_HEIGHT + PAD],
@@ -203,8 +205,8 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             };
             // The enemy gives the worst piece, and O clears at most two lines, so a parent's stack is
             // at most two rows higher than the well's. If the top of the stack is above the box,
-            // removing a piece does not lower it. With three or more restored rows, it is then too
-            // high, so there is no parent.
+            // removing a piece does not lower the stack. With three or more restored rows, the stack
+            // is then too high, so there is no parent.
             if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
                 continue;
             }

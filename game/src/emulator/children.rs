@@ -2,8 +2,8 @@
 
 use crate::well::Well;
 
-/// Upper bound on the number of children of a well. Each level has at most 60 positions, and a
-/// piece in a given column and orientation can rest on at most every second of the 20 levels.
+/// Upper bound on the number of children of a well. A piece has at most 60 positions at each of 20
+/// heights. In a given column and orientation, it can rest at no more than every second height.
 pub(crate) const CAPACITY: usize = 640;
 
 /// A reusable buffer for the distinct live children of a well (those in which the game is not

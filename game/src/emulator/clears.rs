@@ -1,4 +1,4 @@
-//! Search for the pieces that can clear lines.
+//! Search for the pieces that can clear lines. Levels and landings are defined in [`super::core`].
 
 use super::core::{FLOOR, Rows, blocked, down, draw};
 use super::landings::Landings;

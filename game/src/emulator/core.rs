@@ -94,7 +94,7 @@ pub(super) fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usi
     simd.or(upper, lower)
 }
 
-/// Like [`blocked`] for one piece.
+/// Like [`blocked`], for one piece.
 #[inline(always)]
 pub(super) fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u64 {
     let at = |y: usize| {

@@ -1,4 +1,5 @@
-//! The landings of one piece: all positions in which it can be locked.
+//! The landings of one piece: all positions in which it can be locked. Levels are defined in
+//! [`super::core`].
 
 use super::core::{FirstLevels, Rows, blocked_piece};
 use super::simd::{Levels, Simd, spread};

@@ -3,7 +3,7 @@
 //!
 //! The fast algorithm is in `core`, `landings` and `clears`. It is compiled once per SIMD level, and
 //! the level is chosen at run time. It supports widths 5 to 15 and wells that have no empty row below
-//! their top. All wells that occur in a game satisfy the second condition. The slow
+//! the top of the stack. All wells that occur in a game satisfy the second condition. The slow
 //! [oracle](crate::reference) handles all other wells.
 
 pub(crate) mod backward;

@@ -1,4 +1,5 @@
-//! The SIMD operations that the emulator uses, and their portable implementation.
+//! The SIMD operations that the emulator uses, and their portable implementation. A word is a set of
+//! positions of one piece (see [`super::tables`]).
 
 use super::children::Children;
 use super::tables::{SHAPE_BOTTOM, SHAPE_ROWS, Seven, Shape};

@@ -67,7 +67,8 @@ pub(crate) struct Tables {
     /// [`Tables::completes`], separated by piece.
     pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
     /// Positions with a cell above the bar, indexed by the number of box rows above the bar. Such
-    /// positions end the game and clear no lines. All zero if the rules clear lines above the bar.
+    /// positions end the game and clear no lines. All words are zero if the rules clear lines above the
+    /// bar.
     pub(crate) dead: [Seven; 5],
     /// Positions whose topmost cell is in row `k` of the box or lower, indexed by `k`.
     pub(crate) top_from: [Seven; 4],

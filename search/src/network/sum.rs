@@ -1,4 +1,4 @@
-//! Computes the value of a well from its active features.
+//! Computes the value of a well from its active features. For the formula, see [`super`].
 
 use super::inputs::Surrounding;
 use super::{Active, BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};

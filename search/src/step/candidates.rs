@@ -1,5 +1,8 @@
 //! The candidates of one depth: children that may still be among the best. They are stored in
 //! tables, and each table contains the children in one range of hashes.
+//!
+//! The *rank* of a child is its score with a tie-break. The *cut* is the lowest rank with which a child
+//! survives.
 
 use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, Ties, rank, score_of};
 use super::layout::ShardLayout;

@@ -7,10 +7,10 @@ const MIN_CUTS: usize = 5;
 /// Maximum number of cuts that an estimate uses.
 const MAX_CUTS: usize = 9;
 
-/// The cuts of the last depths, from which the initial floor of the next depth is estimated.
+/// The cuts of the last depths, from which the next cut is estimated.
 #[derive(Clone, Debug, Default)]
 pub struct RecentCuts {
-    /// Scores of the cuts of consecutive depths with a full frontier, oldest first.
+    /// The scores of the last cuts, oldest first. The depths are consecutive, and their frontiers are full.
     scores: Vec<i32>,
 }
 
@@ -28,14 +28,14 @@ impl RecentCuts {
         self.scores.push(worst_eval);
     }
 
-    /// Returns the [estimated floor](estimated_floor) of the next depth.
+    /// Returns the [estimated floor](estimated_floor) for the next depth.
     pub fn floor(&self) -> Option<u64> {
         estimated_floor(&self.scores)
     }
 }
 
-/// Returns an estimated floor for the next depth: a rank that is probably a little below the depth's cut. `cuts`
-/// contains the scores of the last cuts, oldest first. Returns `None` if there are fewer than five cuts.
+/// Returns an estimated floor (lowest accepted rank) for the next depth, which is probably a little below the depth's
+/// cut. `cuts` contains the scores of the last cuts, oldest first. Returns `None` if there are fewer than five cuts.
 ///
 /// The cut rises by a similar amount with every depth. The estimate is the last cut plus the smallest of the last
 /// rises, minus the difference between the largest and the smallest rise. At a width of 5,000, one in 125 estimates

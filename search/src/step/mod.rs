@@ -132,12 +132,12 @@ pub trait ChildSink: Sync {
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled>;
 }
 
-/// The owners of all shards, and the sink for children whose shards are owned by peers.
+/// The division of shards between this process and its peers, and the connection to the peers.
 #[derive(Clone, Copy)]
 pub struct Exchange<'a> {
     /// The owner of each shard.
     pub owners: &'a [Owner],
-    /// The sink for peers' children.
+    /// The sink for children whose shards are owned by peers.
     pub sink: &'a dyn ChildSink,
     /// Number of peers.
     pub peers: u16,
@@ -172,7 +172,7 @@ impl Step {
     /// Creates a step. The number of children that it keeps is the width of the layout.
     ///
     /// # Errors
-    /// Returns [`EvaluatorError`] if the evaluator is not available.
+    /// Returns [`EvaluatorError`] if the evaluator cannot be created.
     pub fn new(
         emulator: &Emulator,
         spec: EvaluatorSpec,
