@@ -55,7 +55,7 @@ fn searched(dir: &Path, keep: Retention) -> Run {
     searched.unwrap().0
 }
 
-/// Writes a run to an object store like a coordinator and its workers. `encode` creates the table of a shard.
+/// Writes a run to an object store as a coordinator and its workers do. `encode` creates the table of a shard.
 async fn publish(
     run: &Run,
     objects: &Objects,

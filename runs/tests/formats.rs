@@ -1,4 +1,4 @@
-//! Tests that the current formats match `docs/formats.md` and that older formats remain readable.
+//! Tests that pin the current formats, which `docs/formats.md` describes, and tests that older formats remain readable.
 //!
 //! The program at revision 1085a8a wrote `formats/manifest-2.json` and the files `formats/run-1-*`. It used manifest format
 //! 2 and run folder format 1. `manifest-1.json` is `manifest-2.json` without the fields that format 2 added.
@@ -208,7 +208,7 @@ mod manifests {
     }
 }
 
-/// Tests that the current formats match `docs/formats.md`.
+/// Tests that pin the current formats, which `docs/formats.md` describes.
 mod current {
     use super::*;
     use hatebeam_runs::{GameResult, SearchResult};
