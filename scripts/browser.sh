@@ -1,6 +1,6 @@
-# Source this file before the dashboard's browser tests. It looks for Chromium and for Node, which controls Chromium, and
-# installs the Debian packages of missing programs. If that fails, it prints a message, and the tests skip the browser.
-# HATEBEAM_CHROMIUM can contain the path of another Chromium.
+# Source this file before the dashboard's browser tests. It looks for Chromium and for Node, which controls Chromium,
+# and installs the Debian packages of missing programs. If that fails, it prints a message, and the tests skip the
+# browser. HATEBEAM_CHROMIUM can contain the path of another Chromium.
 
 absent=()
 [ -n "${HATEBEAM_CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||

@@ -8,7 +8,8 @@ fail() {
     exit 1
 }
 
-# Installs Debian packages if the user is root. Otherwise prints the command that installs them, and exits with an error.
+# Installs Debian packages if the user is root. Otherwise prints the command that installs them, and exits with an
+# error.
 install_packages() {
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
         echo "Installing Debian packages: $*"

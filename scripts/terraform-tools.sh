@@ -1,14 +1,14 @@
 # Source or run this file before the tests of terraform/. It looks for Terraform, a mirror with the AWS provider, and
 # checkov. It installs checkov, if it is missing, in the folder HATEBEAM_TOOLS outside the checkout. It sets
-# HATEBEAM_TERRAFORM, HATEBEAM_TERRAFORM_PLUGINS and HATEBEAM_CHECKOV. If a tool is unavailable, it prints a message, and
-# the tests skip the checks that need the tool.
+# HATEBEAM_TERRAFORM, HATEBEAM_TERRAFORM_PLUGINS and HATEBEAM_CHECKOV. If a tool is unavailable, it prints a message,
+# and the tests skip the checks that need the tool.
 
 terraform_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 terraform_checkov_version=3.3
 terraform_provider=registry.terraform.io/hashicorp/aws
 
-# Prints the folder of a mirror with the provider, which is too large to download for a test. Terraform itself searches the
-# first three folders. Mirrors are also common in folders of /opt.
+# Prints the folder of a mirror with the provider, which is too large to download for a test. Terraform itself searches
+# the first three folders. Mirrors are also common in folders of /opt.
 terraform_find_plugins() {
     local folder
     for folder in "$HOME/.terraform.d/plugins" /usr/local/share/terraform/plugins /usr/share/terraform/plugins /opt/*; do

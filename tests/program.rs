@@ -14,7 +14,8 @@ pub(crate) fn hatebeam() -> Command {
     command
 }
 
-/// Gives a command empty standard input, disables the configuration file, and removes the program's environment variables.
+/// Gives a command empty standard input, disables the configuration file, and removes the program's environment
+/// variables.
 pub(crate) fn isolate(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let is_setting = |name: &str| name.starts_with("HATEBEAM_") || name.starts_with("OTEL_");

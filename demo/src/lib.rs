@@ -1,5 +1,5 @@
-//! Demonstration of a cluster. It starts a coordinator and two workers on this machine, submits a run, and shows the best
-//! game of the run. For each step, it runs the command that a user would type.
+//! Demonstration of a cluster. It starts a coordinator and two workers on this machine, submits a run, and shows the
+//! best game of the run. For each step, it runs the command that a user would type.
 
 mod error;
 mod servers;
@@ -119,8 +119,8 @@ impl Demo {
         Ok(())
     }
 
-    /// Asks whether to play the game, and plays it if the user agrees. Does nothing if standard input or standard output
-    /// is not a terminal.
+    /// Asks whether to play the game, and plays it if the user agrees. Does nothing if standard input or standard
+    /// output is not a terminal.
     fn offer_to_play(&self, replay: &Path, report: Sink<'_>) -> Result<(), DemoError> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(());

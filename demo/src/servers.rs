@@ -1,12 +1,12 @@
 //! The servers of a demo: a coordinator and its workers. They stop when the demo's process ends.
 //!
 //! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds.
-//! When the pipe is closed, the server stops gracefully. If this process is killed, the operating system closes the pipe.
-//! This method needs no unsafe code. A parent-death signal would need it, exists only on Linux, and depends on the parent's
-//! thread instead of its process.
+//! When the pipe is closed, the server stops gracefully. If this process is killed, the operating system closes the
+//! pipe. This method needs no unsafe code. A parent-death signal would need it, exists only on Linux, and depends on
+//! the parent's thread instead of its process.
 //!
-//! A terminal sends Ctrl-C to all processes in the foreground process group. Each server is in a separate process group,
-//! so Ctrl-C does not reach it, and this process can stop the workers before the coordinator.
+//! A terminal sends Ctrl-C to all processes in the foreground process group. Each server is in a separate process
+//! group, so Ctrl-C does not reach it, and this process can stop the workers before the coordinator.
 
 use crate::error::DemoError;
 use std::fs::{self, File};
@@ -48,8 +48,8 @@ pub(crate) struct Servers {
     servers: Vec<Server>,
 }
 
-/// Returns a command that runs this program without the user's configuration file, and without the environment variables
-/// for hatebeam and OpenTelemetry, except HATEBEAM_LOG.
+/// Returns a command that runs this program without the user's configuration file, and without the environment
+/// variables for hatebeam and OpenTelemetry, except HATEBEAM_LOG.
 pub(crate) fn hatebeam() -> Result<Command, DemoError> {
     let program = std::env::current_exe().map_err(DemoError::io("find this program's file"))?;
     let mut command = Command::new(program);
@@ -164,8 +164,8 @@ impl Servers {
         }
     }
 
-    /// Calls `look` repeatedly until it returns a value. Returns `None` if the stop flag is set first, and an error if a
-    /// server ends first.
+    /// Calls `look` repeatedly until it returns a value. Returns `None` if the stop flag is set first, and an error if
+    /// a server ends first.
     pub(crate) fn wait_for<T>(
         &mut self,
         mut look: impl FnMut() -> Option<T>,
@@ -199,8 +199,8 @@ impl Servers {
         Ok(())
     }
 
-    /// Runs a command that needs the servers, and returns its output. Kills the command if a server ends or the stop flag
-    /// is set.
+    /// Runs a command that needs the servers, and returns its output. Kills the command if a server ends or the stop
+    /// flag is set.
     pub(crate) fn output(&mut self, mut command: Command) -> Result<String, DemoError> {
         let failed = || DemoError::io("run a command");
         let child = command.stdout(Stdio::piped()).spawn();

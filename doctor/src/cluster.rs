@@ -160,8 +160,8 @@ fn certificate(member: &str, tls: &Tls) -> Check {
     }
 }
 
-/// Compares this machine's clock with the clock of a server. `ahead` is the number of seconds by which the server's clock
-/// is ahead.
+/// Compares this machine's clock with the clock of a server. `ahead` is the number of seconds by which the server's
+/// clock is ahead.
 pub(crate) fn clock(ahead: i64, server: &str) -> Check {
     const NAME: &str = "clock";
     let difference = ahead.unsigned_abs();

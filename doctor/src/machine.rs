@@ -135,7 +135,8 @@ pub(crate) fn disk(dir: &Path) -> Vec<Check> {
 
 fn disk_speed(dir: &Path) -> Check {
     const NAME: &str = "disk speed";
-    // If the folder does not exist yet, the check uses its nearest existing ancestor, on whose disk it would be created.
+    // If the folder does not exist yet, the check uses its nearest existing ancestor, on whose disk it would be
+    // created.
     let Some(existing) = dir.ancestors().find(|folder| folder.is_dir()) else {
         return Check::failed(
             NAME,
@@ -163,8 +164,8 @@ fn disk_speed(dir: &Path) -> Check {
     }
 }
 
-/// Writes a temporary file and syncs it. Returns the number of bytes written and the duration. The file has no name, so it
-/// disappears even if the process is killed.
+/// Writes a temporary file and syncs it. Returns the number of bytes written and the duration. The file has no name, so
+/// it disappears even if the process is killed.
 fn write_and_sync(dir: &Path) -> io::Result<(u64, Duration)> {
     let mut file = tempfile::tempfile_in(dir)?;
     let part = noise(WRITE_BYTES);

@@ -119,8 +119,8 @@ fn unique_number() -> u64 {
     nanos ^ u64::from(std::process::id()).rotate_left(48)
 }
 
-/// Returns the number of seconds by which the clock of a folder's file system is ahead of this machine's clock. A network
-/// file system may use the server's clock.
+/// Returns the number of seconds by which the clock of a folder's file system is ahead of this machine's clock. A
+/// network file system may use the server's clock.
 fn folder_ahead(location: &str) -> Option<i64> {
     let file = tempfile::tempfile_in(location).ok()?;
     let modified = file.metadata().ok()?.modified().ok()?;

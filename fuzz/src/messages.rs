@@ -1,5 +1,5 @@
-//! Properties of the decoders of cluster messages that must hold for any received bytes. The fuzz targets and a short test
-//! in the test suite (`proto/tests/fuzz.rs`) check these properties.
+//! Properties of the decoders of cluster messages that must hold for any received bytes. The fuzz targets and a short
+//! test in the test suite (`proto/tests/fuzz.rs`) check these properties.
 
 use hatebeam_game::Geometry;
 use hatebeam_proto::{batch, v1};

@@ -1,5 +1,5 @@
-//! Properties of the parsers of replays and wells that must hold for any input. The fuzz targets and a short test in the
-//! test suite (`game/tests/fuzz.rs`) check these properties.
+//! Properties of the parsers of replays and wells that must hold for any input. The fuzz targets and a short test in
+//! the test suite (`game/tests/fuzz.rs`) check these properties.
 
 use hatebeam_game::{
     Encoding, Enemy, Geometry, Key, MAX_HEIGHT, MAX_WIDTH, Rules, Well, decode, encode,

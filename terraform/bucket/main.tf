@@ -1,6 +1,6 @@
-# The bucket, which remains when the machines are destroyed. It has a separate Terraform state, because `terraform destroy`
-# cannot skip a resource. In the cluster's state, the bucket would be destroyed with the cluster, or the destruction would
-# fail halfway.
+# The bucket, which remains when the machines are destroyed. It has a separate Terraform state, because `terraform
+# destroy` cannot skip a resource. In the cluster's state, the bucket would be destroyed with the cluster, or the
+# destruction would fail halfway.
 
 data "aws_caller_identity" "this" {}
 data "aws_partition" "this" {}
@@ -10,8 +10,9 @@ locals {
   arn    = "arn:${data.aws_partition.this.partition}:s3:::${local.bucket}"
 
   # Objects above this size expire. The lifecycle rules of S3 match prefixes and sizes, but not patterns such as
-  # `runs/*/frontier/`. Only frontiers, the stored wells of a depth, exceed this size; replays, manifests, lists of tables
-  # and reports are smaller. Frontiers of small runs are also smaller. They are not deleted, and storing them costs cents.
+  # `runs/*/frontier/`. Only frontiers, the stored wells of a depth, exceed this size; replays, manifests, lists of
+  # tables and reports are smaller. Frontiers of small runs are also smaller. They are not deleted, and storing them
+  # costs cents.
   large_bytes = 2 * 1024 * 1024
 }
 
@@ -94,8 +95,8 @@ resource "aws_s3_bucket_policy" "tls_only" {
   depends_on = [aws_s3_bucket_public_access_block.this]
 }
 
-# Overwritten and deleted objects are kept for a day, in case a program or a person makes a mistake. A run overwrites its
-# manifest after each depth; the versions of a day take about 20 MB.
+# Overwritten and deleted objects are kept for a day, in case a program or a person makes a mistake. A run overwrites
+# its manifest after each depth; the versions of a day take about 20 MB.
 resource "aws_s3_bucket_versioning" "this" {
   bucket = aws_s3_bucket.this.id
 
@@ -115,7 +116,8 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
 
     filter {}
 
-    # A worker that is killed during an upload leaves parts in the bucket. They are billed but do not appear in listings.
+    # A worker that is killed during an upload leaves parts in the bucket. They are billed but do not appear in
+    # listings.
     abort_incomplete_multipart_upload {
       days_after_initiation = 2
     }

@@ -10,7 +10,8 @@ resource "aws_instance" "coordinator" {
   private_ip                           = local.coordinator_address
   ebs_optimized                        = true
   instance_initiated_shutdown_behavior = "stop"
-  # The user data contains only the location of the settings, so that a change of a setting does not replace the machine.
+  # The user data contains only the location of the settings, so that a change of a setting does not replace the
+  # machine.
   user_data_base64 = base64gzip(local.user_data["coordinator"])
 
   metadata_options {
@@ -41,7 +42,8 @@ resource "aws_instance" "coordinator" {
     }
   }
 
-  # The machine reads its settings and its secret from AWS when it boots, so it needs the role and the route. The settings
-  # are created after the machine, because the workers' settings contain its address; the machine waits for its settings.
+  # The machine reads its settings and its secret from AWS when it boots, so it needs the role and the route. The
+  # settings are created after the machine, because the workers' settings contain its address; the machine waits for its
+  # settings.
   depends_on = [aws_iam_role_policy.machine, aws_route_table_association.public]
 }

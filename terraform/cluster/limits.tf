@@ -1,8 +1,8 @@
-# Additional safeguards that stop the machines. Normally, the watchdog on the coordinator's machine (machine/watchdog) stops
-# them first. The safeguards in this file work even if that machine has failed.
+# Additional safeguards that stop the machines. Normally, the watchdog on the coordinator's machine (machine/watchdog)
+# stops them first. The safeguards in this file work even if that machine has failed.
 
-# The watchdog sends a heartbeat to CloudWatch every minute. Without heartbeats, the alarm sets the size of the worker group
-# to 0 and keeps it there.
+# The watchdog sends a heartbeat to CloudWatch every minute. Without heartbeats, the alarm sets the size of the worker
+# group to 0 and keeps it there.
 resource "aws_autoscaling_policy" "no_workers" {
   name                   = "${var.name}-no-workers"
   autoscaling_group_name = aws_autoscaling_group.workers.name
@@ -39,7 +39,8 @@ resource "aws_sns_topic_subscription" "alerts" {
   endpoint  = var.alert_email
 }
 
-# All machines stop max_hours after the last `terraform apply`. Each plan computes a new deadline, so each apply extends it.
+# All machines stop max_hours after the last `terraform apply`. Each plan computes a new deadline, so each apply extends
+# it.
 locals {
   deadline = timeadd(plantimestamp(), "${var.max_hours}h")
   stop_actions = {

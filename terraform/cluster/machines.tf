@@ -1,9 +1,9 @@
-# Settings and scripts of the machines. For each kind of machine, the bucket contains an object with both. A machine reads
-# the object when its service starts, and the coordinator's machine also reads it every minute. So `terraform apply` changes
-# settings without replacing a machine. The user data contains only the location of the object.
+# Settings and scripts of the machines. For each kind of machine, the bucket contains an object with both. A machine
+# reads the object when its service starts, and the coordinator's machine also reads it every minute. So `terraform
+# apply` changes settings without replacing a machine. The user data contains only the location of the object.
 #
-# The object and the user data contain no keys or tokens. Terraform's state contains both of them, and all processes on a
-# machine and all users who can describe the machine can read the user data.
+# The object and the user data contain no keys or tokens. Terraform's state contains both of them, and all processes on
+# a machine and all users who can describe the machine can read the user data.
 
 locals {
   tags = merge({ project = "hatebeam", cluster = var.name }, var.tags)
@@ -21,8 +21,8 @@ locals {
     architecture => lookup(var.image_ids, architecture, null) != null ? var.image_ids[architecture] : data.aws_ssm_parameter.image[architecture].insecure_value
   }
 
-  # The name of the group is fixed, because the coordinator's settings contain it, and the group is created later: it depends
-  # on the coordinator's address.
+  # The name of the group is fixed, because the coordinator's settings contain it, and the group is created later: it
+  # depends on the coordinator's address.
   group   = "${var.name}-workers"
   store   = "s3://${var.bucket}/${var.prefix}"
   systemd = "${path.module}/../../deploy/systemd"
@@ -99,7 +99,7 @@ locals {
         }
       },
       of.role == "worker" && var.worker_per_numa_node ? {
-        # This template is the same service for the worker of a NUMA node, with separate folders and files.
+        # A template of the same service for the workers of NUMA nodes, with separate folders and files for each node.
         "${local.units}/hatebeam-worker@.service"            = { mode = "0644", content = replace(file("${local.systemd}/hatebeam-worker.service"), "hatebeam/worker", "hatebeam/worker-%i") }
         "${local.units}/hatebeam-worker@.service.d/aws.conf" = { mode = "0644", content = file("${local.machine}/worker.conf") }
       } : {},

@@ -26,7 +26,8 @@ output "deadline" {
 output "next" {
   description = "Commands for the next steps. Print them with: terraform output -raw next"
   value       = <<-EOT
-    # Run these commands in this folder. AWS has sent a mail to ${var.alert_email}: confirm the subscription to get alerts.
+    # Run these commands in this folder. AWS has sent a mail to ${var.alert_email}: confirm the subscription to get
+    # alerts.
 
     # 1. Create the certificates and the tokens, and upload them within ${var.blind_minutes} minutes. Otherwise, the machine
     #    is stopped, and you must start it again with step 5.

@@ -3,8 +3,8 @@
 data "aws_partition" "this" {}
 data "aws_caller_identity" "this" {}
 
-# The bucket must be in the configured region. In another region, Terraform would find no machines and would remove all of
-# them from its state.
+# The bucket must be in the configured region. In another region, Terraform would find no machines and would remove all
+# of them from its state.
 data "aws_s3_bucket" "this" {
   bucket = var.bucket
 
@@ -17,8 +17,8 @@ data "aws_s3_bucket" "this" {
 }
 
 locals {
-  # `terraform destroy` ignores the postcondition above, but not an expression that fails. This expression fails by parsing
-  # the error message as a number.
+  # `terraform destroy` ignores the postcondition above, but not an expression that fails. This expression fails by
+  # parsing the error message as a number.
   is_region  = data.aws_s3_bucket.this.region == var.region ? 1 : tonumber("The bucket ${var.bucket} is in the region ${data.aws_s3_bucket.this.region}, not in ${var.region}: set region to the bucket's region.")
   bucket_arn = local.is_region == 1 ? data.aws_s3_bucket.this.arn : null
   # Objects of runs that each role can write. Workers can write only the wells of depths.
@@ -61,8 +61,8 @@ data "aws_iam_policy_document" "machine" {
   #checkov:skip=CKV_AWS_356:The actions of Session Manager and spot prices cannot be restricted to a resource
   for_each = local.secret_files
 
-  # This permission lists the names of all objects in the bucket. Without it, or with a condition on the prefix, S3 answers
-  # "forbidden" instead of "not found" for a missing object, and hatebeam must distinguish the two cases.
+  # This permission lists the names of all objects in the bucket. Without it, or with a condition on the prefix, S3
+  # answers "forbidden" instead of "not found" for a missing object, and hatebeam must distinguish the two cases.
   statement {
     sid       = "ListNames"
     actions   = ["s3:ListBucket"]
@@ -108,8 +108,8 @@ data "aws_iam_policy_document" "machine" {
     resources = [aws_secretsmanager_secret.this[each.key].arn]
   }
 
-  # Session Manager's agent requires these permissions, which AWS cannot restrict to a resource. The managed policy for the
-  # agent would also permit reading all parameters of the account.
+  # Session Manager's agent requires these permissions, which AWS cannot restrict to a resource. The managed policy for
+  # the agent would also permit reading all parameters of the account.
   statement {
     sid = "Sessions"
     actions = [
@@ -158,8 +158,8 @@ data "aws_iam_policy_document" "watchdog" {
   }
 }
 
-# The watchdog's policy is separate from the policy above, because it contains the ARN of the group: the group depends on the
-# coordinator's address, and the coordinator depends on the policy above.
+# The watchdog's policy is separate from the policy above, because it contains the ARN of the group: the group depends
+# on the coordinator's address, and the coordinator depends on the policy above.
 resource "aws_iam_role_policy" "watchdog" {
   name   = "watchdog"
   role   = aws_iam_role.machine["coordinator"].id

@@ -17,8 +17,8 @@ fn find(report: &Value, name: &str) -> (String, String) {
     (text("verdict"), text("found"))
 }
 
-/// Parses the report of `hatebeam doctor --json`. Asserts that the report agrees with the exit code, and that a check has
-/// advice if and only if its verdict is not `ok`.
+/// Parses the report of `hatebeam doctor --json`. Asserts that the report agrees with the exit code, and that a check
+/// has advice if and only if its verdict is not `ok`.
 #[track_caller]
 fn report(run: &Run) -> Value {
     assert_eq!(run.err, "");

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Kills a search at `kills` random times and resumes it after each kill. Then completes the search, and asserts that the
-/// result is equal to the result of an uninterrupted search.
+/// Kills a search at `kills` random times and resumes it after each kill. Then completes the search, and asserts that
+/// the result is equal to the result of an uninterrupted search.
 #[track_caller]
 fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
     let seed = time_ns();
@@ -39,7 +39,8 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         if code.is_none() {
             killed += 1;
         } else {
-            // The search ended before the kill. The run is deleted, so that the next attempt starts from the first depth.
+            // The search ended before the kill. The run is deleted, so that the next attempt starts from the first
+            // depth.
             assert_eq!(state.digests(name), digests);
             fs::remove_dir_all(state.path()).unwrap();
         }
@@ -137,8 +138,8 @@ fn run_stopped_by_signal_prints_resume_command() {
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
-    /// Mounts a file system. If this fails, for example because the user lacks the permission, prints a note and returns
-    /// `None`.
+    /// Mounts a file system. If this fails, for example because the user lacks the permission, prints a note and
+    /// returns `None`.
     fn new<'a>(path: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
         fs::create_dir_all(path).unwrap();
         let mut mount = Command::new("mount");

@@ -40,8 +40,8 @@ impl Run {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// Asserts the exit code and empty standard output, and returns the error message. Also asserts that the message is a
-    /// single line, unless the exit code is 2: then the program also prints its usage.
+    /// Asserts the exit code and empty standard output, and returns the error message. Also asserts that the message is
+    /// a single line, unless the exit code is 2: then the program also prints its usage.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");

@@ -1,5 +1,5 @@
-//! Test of a real cluster's dashboard in a browser. The script `dashboard/tests/browser/cluster.mjs` acts as the user. It
-//! sends commands to this test, for example to start or to kill processes.
+//! Test of a real cluster's dashboard in a browser. The script `dashboard/tests/browser/cluster.mjs` acts as the user.
+//! It sends commands to this test, for example to start or to kill processes.
 
 #[path = "../../dashboard/tests/support/mod.rs"]
 mod support;

@@ -45,7 +45,8 @@ impl Chaos {
     /// Starts a cluster with three workers. Returns `None` if this machine does not support the environment.
     fn start(seed: u64, environment: Environment) -> Option<Chaos> {
         let mut cluster = Cluster::new();
-        // This timeout is shorter than the longest suspensions, so that the coordinator reports suspended workers as lost.
+        // This timeout is shorter than the longest suspensions, so that the coordinator reports suspended workers as
+        // lost.
         cluster.lost_after = 1.5;
         let mut store = None;
         match environment {
@@ -220,8 +221,8 @@ fn random_network_faults_give_same_digests() {
     });
 }
 
-/// Runs scenarios with successive seeds. The environment variable HATEBEAM_CHAOS_SEED sets the first seed (default 1), and
-/// HATEBEAM_CHAOS_SECONDS sets the duration in seconds (default 3600).
+/// Runs scenarios with successive seeds. The environment variable HATEBEAM_CHAOS_SEED sets the first seed (default 1),
+/// and HATEBEAM_CHAOS_SECONDS sets the duration in seconds (default 3600).
 #[test]
 #[ignore = "takes an hour by default"]
 fn many_random_faults_give_same_digests() {

@@ -100,8 +100,8 @@ fn budget_stops_run_and_submission_without_budget_resumes_it() {
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("stopped by --max-cost"), "{text}");
 
-    // A submission with the same budget changes nothing. A submission without a budget resumes the run, whose final cost
-    // includes the earlier cost.
+    // A submission with the same budget changes nothing. A submission without a budget resumes the run, whose final
+    // cost includes the earlier cost.
     assert_eq!(cluster.submit(&budget)["state"], "finished");
     assert_eq!(cluster.submit(&WIDTH)["state"], "queued");
     let run = cluster.watch();
@@ -191,8 +191,8 @@ fn restarted_coordinator_continues_cost_and_max_hours_stops_run() {
     let run = cluster.watch();
     let elapsed = begin.elapsed().as_secs_f64();
     assert_eq!(run.end["stopped_by"], "max-hours", "{}", run.end);
-    // The worker costs one dollar per second, even while no coordinator runs. Only the time between the last update of the
-    // cost and the kill is not charged.
+    // The worker costs one dollar per second, even while no coordinator runs. Only the time between the last update of
+    // the cost and the kill is not charged.
     let cost = &run.end["cost"];
     let dollars = cost["dollars"].as_f64().unwrap();
     assert!(

@@ -1,4 +1,5 @@
-//! Tests of `hatebeam demo`. They check the result of the demo, and that it leaves no processes behind, however it ends.
+//! Tests of `hatebeam demo`. They check the result of the demo, and that it leaves no processes behind, however it
+//! ends.
 
 use crate::program::{hatebeam, signal, wait_until};
 use std::fs;
@@ -13,8 +14,8 @@ fn demo(dir: &TempDir, args: &[&str]) -> Command {
     command
 }
 
-/// Returns the number of processes whose command line contains the path `dir`, such as the servers of a demo whose folder
-/// is in `dir`.
+/// Returns the number of processes whose command line contains the path `dir`, such as the servers of a demo whose
+/// folder is in `dir`.
 fn servers_in(dir: &Path) -> usize {
     let name = dir.to_str().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();

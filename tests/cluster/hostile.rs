@@ -146,8 +146,8 @@ impl Target {
         }
     }
 
-    /// Checks that a worker refuses streams without a valid secret. The depth in progress can end before a message arrives,
-    /// so this function sends each kind of stream until the worker refuses it with the expected error.
+    /// Checks that a worker refuses streams without a valid secret. The depth in progress can end before a message
+    /// arrives, so this function sends each kind of stream until the worker refuses it with the expected error.
     async fn worker_refuses_streams_without_valid_secret(&self) {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();

@@ -14,8 +14,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates hosts for a coordinator and the given workers. If network namespaces cannot be created, prints the reason
-    /// and returns `None`.
+    /// Creates hosts for a coordinator and the given workers. If network namespaces cannot be created, prints the
+    /// reason and returns `None`.
     pub(crate) fn new(workers: &[&str]) -> Option<Hosts> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
@@ -119,8 +119,8 @@ impl Hosts {
             .is_ok()
     }
 
-    /// Drops each packet that a host sends, with a probability of `per_thousand` in 1000. Returns `false` if this machine
-    /// does not support packet loss.
+    /// Drops each packet that a host sends, with a probability of `per_thousand` in 1000. Returns `false` if this
+    /// machine does not support packet loss.
     pub(crate) fn lose(&self, name: &str, per_thousand: u32) -> bool {
         let chain = "type filter hook output priority 0;";
         let rule = format!("numgen random mod 1000 < {per_thousand} drop;");

@@ -37,8 +37,8 @@ fn stored(cluster: &Cluster, network: &Network) -> PathBuf {
     folder.join(network.digest().to_string())
 }
 
-/// Submits the specification of a run with another width and the given network file. Asserts that the coordinator refuses
-/// the submission, and returns the code and the text of the error.
+/// Submits the specification of a run with another width and the given network file. Asserts that the coordinator
+/// refuses the submission, and returns the code and the text of the error.
 async fn refusal(cluster: &Cluster, run: &str, network: Vec<u8>) -> (Code, String) {
     let mut spec = cluster.manifest(run)["spec"].clone();
     spec["width"] = 77.into();

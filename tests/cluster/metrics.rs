@@ -49,8 +49,8 @@ impl Scrape {
         Scrape::parse(&get(&url_of(process)))
     }
 
-    /// Parses the OpenMetrics format. Asserts that no family and no series occurs twice, that each series follows the help
-    /// and the type of its family, and that the text ends with `# EOF`.
+    /// Parses the OpenMetrics format. Asserts that no family and no series occurs twice, that each series follows the
+    /// help and the type of its family, and that the text ends with `# EOF`.
     #[track_caller]
     fn parse(text: &str) -> Scrape {
         let mut scrape = Scrape::default();

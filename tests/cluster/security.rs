@@ -1,4 +1,5 @@
-//! Tests of a cluster with certificates: the permissions of roles and tokens, and a coordinator that changes its address.
+//! Tests of a cluster with certificates: the permissions of roles and tokens, and a coordinator that changes its
+//! address.
 
 use crate::program::{hatebeam, wait_until};
 use std::fs;

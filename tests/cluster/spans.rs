@@ -1,5 +1,5 @@
-//! Tests of the tracing spans around log lines: run, epoch, depth and table. With the feature `otlp`, further tests start
-//! a collector that receives the spans.
+//! Tests of the tracing spans around log lines: run, epoch, depth and table. With the feature `otlp`, further tests
+//! start a collector that receives the spans.
 
 use crate::harness::{Cluster, Process};
 use crate::program::hatebeam;

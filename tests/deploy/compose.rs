@@ -126,8 +126,8 @@ fn program_accepts_options_and_variables_of_every_service() {
             start.check();
             continue;
         }
-        // Some of the client's commands connect to the coordinator, and others read the store. Each variable must be read
-        // by one of these two kinds of command.
+        // Some of the client's commands connect to the coordinator, and others read the store. Each variable must be
+        // read by one of these two kinds of command.
         let pull = Start {
             place: "replays pull of the client".to_owned(),
             args: ["replays", "pull", "--best"].map(str::to_owned).into(),

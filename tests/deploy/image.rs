@@ -87,8 +87,8 @@ fn matches(pattern: &str, file: &str) -> bool {
     }
 }
 
-/// Returns `true` if the patterns exclude a file from the build context. The last matching pattern determines the result,
-/// and a pattern that begins with `!` includes files.
+/// Returns `true` if the patterns exclude a file from the build context. The last matching pattern determines the
+/// result, and a pattern that begins with `!` includes files.
 fn is_ignored(patterns: &[&str], file: &str) -> bool {
     patterns.iter().fold(false, |ignored, pattern| {
         let exception = pattern.strip_prefix('!');
@@ -135,8 +135,8 @@ fn members() -> Vec<String> {
     names
 }
 
-/// Checks that each declared test has an explicit path, because the build context contains no tests. Without a path, Cargo
-/// refuses the manifest if the file at the default path does not exist.
+/// Checks that each declared test has an explicit path, because the build context contains no tests. Without a path,
+/// Cargo refuses the manifest if the file at the default path does not exist.
 #[test]
 fn declared_tests_have_explicit_paths() {
     for member in members() {

@@ -280,8 +280,9 @@ fn configured_addresses_are_services_that_select_pods() {
 
 #[test]
 fn pods_pass_checkov() {
-    // CKV_K8S_11 requires CPU limits, which would only slow the coordinator down. CKV_K8S_15 and CKV_K8S_43 are rules for
-    // the image, which is built locally or set by an overlay. CKV_K8S_21 requires a namespace, which kustomize sets.
+    // CKV_K8S_11 requires CPU limits, which would only slow the coordinator down. CKV_K8S_15 and CKV_K8S_43 are rules
+    // for the image, which is built locally or set by an overlay. CKV_K8S_21 requires a namespace, which kustomize
+    // sets.
     let skipped = ["CKV_K8S_11", "CKV_K8S_15", "CKV_K8S_21", "CKV_K8S_43"];
     checkov("kubernetes", FOLDER, &skipped);
 }
@@ -431,7 +432,8 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     };
     let peers = |peer: &Value| -> Vec<String> {
         if let Some(block) = peer.get("ipBlock") {
-            // The only addresses of the node that pods can reach are those of the DNS cache and of the credential service.
+            // The only addresses of the node that pods can reach are those of the DNS cache and of the credential
+            // service.
             match text(block, "/cidr") {
                 "169.254.20.10/32" => return vec!["kube-system".to_owned()],
                 "169.254.170.23/32" | "fd00:ec2::23/128" => return vec!["pod-identity".to_owned()],

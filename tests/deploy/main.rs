@@ -1,8 +1,8 @@
-//! Tests of the files in `deploy/` and `terraform/`. They compare the options, variables, ports and metrics in these files
-//! with the program, and run external tools that check the files.
+//! Tests of the files in `deploy/` and `terraform/`. They compare the options, variables, ports and metrics in these
+//! files with the program, and run external tools that check the files.
 //!
-//! `scripts/deploy-tools.sh` and `scripts/terraform-tools.sh` find these tools. If a tool is missing, the tests that need
-//! it print a message and pass.
+//! `scripts/deploy-tools.sh` and `scripts/terraform-tools.sh` find these tools. If a tool is missing, the tests that
+//! need it print a message and pass.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // the lint exempts test functions but not helper functions

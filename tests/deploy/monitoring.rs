@@ -1,5 +1,5 @@
-//! Tests of the files in deploy/prometheus and deploy/grafana. The program must export all metrics in these files, with the
-//! labels and values that the queries select.
+//! Tests of the files in deploy/prometheus and deploy/grafana. The program must export all metrics in these files, with
+//! the labels and values that the queries select.
 
 use crate::support::{list, path, read, succeeds, text, tool, yaml};
 use hatebeam_metrics::Definition;
@@ -238,8 +238,8 @@ fn keda_and_monitors_use_exported_metrics() {
     assert_eq!(triggers.len(), 1);
     let query = text(triggers[0], "/metadata/query");
     check("KEDA", query);
-    // The query returns 0 or 1. For 1, the threshold must demand more workers than the maximum, so that the maximum alone
-    // determines the number of workers.
+    // The query returns 0 or 1. For 1, the threshold must demand more workers than the maximum, so that the maximum
+    // alone determines the number of workers.
     assert!(query.ends_with("> bool 0"), "{query}");
     let threshold: f64 = text(triggers[0], "/metadata/threshold").parse().unwrap();
     let most = scaled["spec"]["maxReplicaCount"].as_f64().unwrap();

@@ -34,7 +34,8 @@ pub(crate) fn yaml(name: &str) -> Vec<Value> {
     parse_yaml(name, &read(name))
 }
 
-/// Returns the files below a folder of the repository whose names end with `ending`, as paths relative to the repository.
+/// Returns the files below a folder of the repository whose names end with `ending`, as paths relative to the
+/// repository.
 pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(path(folder)).unwrap() {
@@ -76,8 +77,8 @@ pub(crate) fn table<'a>(
         .map(|(key, value)| (key.as_str(), value))
 }
 
-/// Returns a command that runs a tool. The environment variable `variable` contains the path of the tool; if it is not set,
-/// `PATH` is searched for `name`. If the tool is not found, prints a message and returns `None`.
+/// Returns a command that runs a tool. The environment variable `variable` contains the path of the tool; if it is not
+/// set, `PATH` is searched for `name`. If the tool is not found, prints a message and returns `None`.
 pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
     let named = std::env::var_os(variable).filter(|path| !path.is_empty());
     let found = named.map(PathBuf::from).or_else(|| {
@@ -152,8 +153,8 @@ impl Start {
         assert!(unread.is_empty(), "{}: {unread:?}", self.place);
     }
 
-    /// Asserts that the program accepts all options and their values. Returns the variables that the command's help does
-    /// not mention.
+    /// Asserts that the program accepts all options and their values. Returns the variables that the command's help
+    /// does not mention.
     #[track_caller]
     pub(crate) fn unread_variables(&self) -> BTreeSet<&str> {
         let output = self.parsed();
@@ -174,8 +175,8 @@ impl Start {
             .collect()
     }
 
-    /// Runs the command line with the additional option `--help`, so that the program parses all options and only prints
-    /// its help.
+    /// Runs the command line with the additional option `--help`, so that the program parses all options and only
+    /// prints its help.
     fn parsed(&self) -> Output {
         let mut command = hatebeam();
         command.args(&self.args).arg("--help");

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 const PROGRAM: &str = "/usr/local/bin/hatebeam";
-/// Maximum exposure level that `systemd-analyze security` may report, in tenths. The scale is from 0 (least exposed) to 100.
+/// Maximum exposure level that `systemd-analyze security` may report, in tenths. The scale is from 0 (least exposed) to
+/// 100.
 const EXPOSURE: &str = "15";
 
 struct Unit {
@@ -67,8 +68,8 @@ impl Unit {
         options.iter().map(start).collect()
     }
 
-    /// Writes the unit, with the path of the tested program, and the drop-in poweroff.conf to a folder. Returns the path of
-    /// the unit.
+    /// Writes the unit, with the path of the tested program, and the drop-in poweroff.conf to a folder. Returns the
+    /// path of the unit.
     fn install(&self, dir: &Path) -> std::path::PathBuf {
         let file = dir.join(format!("hatebeam-{}.service", self.name));
         let text = self

@@ -46,7 +46,8 @@ fn is_configured() -> bool {
 }
 
 impl Workshop {
-    /// Creates the copy. If Terraform or a mirror with its AWS provider is missing, prints a message and returns `None`.
+    /// Creates the copy. If Terraform or a mirror with its AWS provider is missing, prints a message and returns
+    /// `None`.
     fn open() -> Option<Workshop> {
         tool("HATEBEAM_TERRAFORM", "terraform")?;
         let plugins = std::env::var_os("HATEBEAM_TERRAFORM_PLUGINS")
@@ -229,8 +230,8 @@ impl Rendered {
 
 static RENDERED: LazyLock<Option<Rendered>> = LazyLock::new(Rendered::read);
 
-/// Returns the command line and environment with which the unit of a role starts the program. `files` are the files of the
-/// machine.
+/// Returns the command line and environment with which the unit of a role starts the program. `files` are the files of
+/// the machine.
 fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
     let unit = &files[&format!("/etc/systemd/system/hatebeam-{role}.service")];
     let env = &files[&format!("/etc/hatebeam/{role}.env")];
@@ -409,8 +410,8 @@ fn price_table_contains_all_machine_types_of_modules() {
     }
 }
 
-/// Runs the commands in the output `next` of the module `bucket`, with stand-ins for the AWS CLI and Terraform. Returns the
-/// variables file that the commands write.
+/// Runs the commands in the output `next` of the module `bucket`, with stand-ins for the AWS CLI and Terraform. Returns
+/// the variables file that the commands write.
 fn written_variables(workshop: &Workshop) -> String {
     let output = succeeds(workshop.terraform("bucket").args([
         "test",

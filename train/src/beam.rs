@@ -1,7 +1,7 @@
 //! An in-memory beam search that keeps every edge between the wells of consecutive frontiers.
 //!
-//! The depth of a well is the number of pieces placed since the start of the search. A frontier is the set of wells that
-//! the search keeps at one depth; its maximum size is the width.
+//! The depth of a well is the number of pieces placed since the start of the search. A frontier is the set of wells
+//! that the search keeps at one depth; its maximum size is the width.
 
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, NodeWell};
@@ -15,8 +15,8 @@ const ROOM: usize = 4;
 /// Marker for an empty slot or a dropped candidate.
 const FREE: u32 = u32::MAX;
 
-/// Pseudorandom noise that is added to the scores of wells. A well's hash and the seed determine its value. The standard
-/// deviation at a depth is `first × exp(-depth / 30) + rest`, in units of the score.
+/// Pseudorandom noise that is added to the scores of wells. A well's hash and the seed determine its value. The
+/// standard deviation at a depth is `first × exp(-depth / 30) + rest`, in units of the score.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
     /// Seed of the noise.
@@ -30,7 +30,8 @@ pub struct Noise {
 impl Noise {
     /// Returns the standard deviation at a depth.
     fn deviation(self, depth: usize) -> f64 {
-        // The result of `exp` differs between systems. So this code multiplies repeatedly by exp(-1/30), which is 0.967216.
+        // The result of `exp` differs between systems. So this code multiplies repeatedly by exp(-1/30), which is
+        // 0.967216.
         let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
         self.first * decay + self.rest
     }
@@ -139,8 +140,8 @@ impl Candidates {
     }
 
     /// Adds a child and the edge from its parent, unless the child's rank is below the floor. If the well is already a
-    /// candidate, only the edge is added: equal wells of a depth have equal numbers of cleared lines, because each piece
-    /// adds four cells and each cleared line removes the cells of one row.
+    /// candidate, only the edge is added: equal wells of a depth have equal numbers of cleared lines, because each
+    /// piece adds four cells and each cleared line removes the cells of one row.
     fn add(&mut self, parent: u32, child: Candidate) {
         if child.rank < self.floor {
             return;

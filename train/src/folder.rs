@@ -7,8 +7,8 @@
 //! | `network` | the published network after the last finished generation |
 //!
 //! Every file ends with the SHA-256 digest of the bytes before it, and is replaced atomically. The samples of a
-//! generation are written before the checkpoint that needs them. So a training run that is killed at any moment can resume
-//! after the last saved generation.
+//! generation are written before the checkpoint that needs them. So a training run that is killed at any moment can
+//! resume after the last saved generation.
 
 use crate::average::Average;
 use crate::labels::Sample;
@@ -82,8 +82,8 @@ impl TrainingFolder {
         read_samples(&bytes).ok_or(TrainError::Damaged(path))
     }
 
-    /// Saves the state of a training run. Must be called after every generation, because it writes only the samples of the
-    /// last generation.
+    /// Saves the state of a training run. Must be called after every generation, because it writes only the samples of
+    /// the last generation.
     ///
     /// # Errors
     /// Returns [`TrainError::File`] if the folder cannot be created or a file cannot be written.

@@ -1,7 +1,7 @@
 //! Training targets for the wells of one beam.
 //!
-//! A beam dies at depth `D` if no well of that depth has a child. For a well at depth `d`, let `R = D - d` be the number
-//! of pieces that the beam still placed, and let `k` be the number of later depths at which the beam contained a
+//! A beam dies at depth `D` if no well of that depth has a child. For a well at depth `d`, let `R = D - d` be the
+//! number of pieces that the beam still placed, and let `k` be the number of later depths at which the beam contained a
 //! descendant of the well. The target is `R (0.5 + 0.5 min(1, k / min(20, R)))` pieces. `R` sets the scale, and `k`
 //! orders the wells of one depth.
 
@@ -22,8 +22,8 @@ pub struct Sample {
     pub pieces: f32,
 }
 
-/// Returns, for each well of each frontier, the depth of its last descendant, or its own depth if it has no child in the
-/// beam.
+/// Returns, for each well of each frontier, the depth of its last descendant, or its own depth if it has no child in
+/// the beam.
 pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     let mut last: Vec<Vec<u32>> = beam
         .depths
@@ -41,8 +41,8 @@ pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     last
 }
 
-/// Labels all wells of a beam with their targets. A beam that did not die is treated as if it had died 200 pieces later,
-/// and as if all wells in its last frontier had had descendants until then.
+/// Labels all wells of a beam with their targets. A beam that did not die is treated as if it had died 200 pieces
+/// later, and as if all wells in its last frontier had had descendants until then.
 pub fn label_beam(beam: &Beam) -> Vec<Sample> {
     let last = lifetimes(beam);
     let reached = beam.pieces();

@@ -19,8 +19,8 @@ pub struct Recipe {
     pub samples: usize,
     /// Number of generations, including the current one, whose samples are kept for training.
     pub buffer: usize,
-    /// Number of samples that a generation trains on. If there are fewer new samples, random samples of older generations
-    /// in the buffer are added.
+    /// Number of samples that a generation trains on. If there are fewer new samples, random samples of older
+    /// generations in the buffer are added.
     pub epoch: usize,
     /// Weight of the previous playing network in the next playing network, from 0 to 1. The trained network has the
     /// remaining weight.
@@ -71,9 +71,9 @@ pub struct Stage {
     pub generations: u32,
     /// The beams of a generation.
     pub beams: Vec<BeamRecipe>,
-    /// Probability that a training well is replaced with its leaf. The leaf is the well whose value the quiescence search
-    /// `first` returns for the training well. Without leaves, the maximum that this search takes over many wells selects
-    /// wells that the network overestimates.
+    /// Probability that a training well is replaced with its leaf. The leaf is the well whose value the quiescence
+    /// search `first` returns for the training well. Without leaves, the maximum that this search takes over many wells
+    /// selects wells that the network overestimates.
     #[serde(default)]
     pub leaves: f64,
     /// Learning rates at the beginning and at the end of a generation. The default is the recipe's `rate`.
@@ -84,8 +84,8 @@ pub struct Stage {
     pub game_samples: usize,
 }
 
-/// Beams of a generation with common settings. The width and the noise of each beam are random. If `start` is `games`, the
-/// start of each beam is random too.
+/// Beams of a generation with common settings. The width and the noise of each beam are random. If `start` is `games`,
+/// the start of each beam is random too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeamRecipe {

@@ -30,8 +30,8 @@ const REFRESH: usize = 500;
 const HELD_OUT: usize = 64;
 /// Score of the evaluator `patterns` that corresponds to a network value of 1.
 const PATTERNS_ONE: f64 = 512.0;
-/// Standard deviation of a beam's noise, before scaling: the maximum of the part that decays with the depth, followed by
-/// the constant part.
+/// Standard deviation of a beam's noise, before scaling: the maximum of the part that decays with the depth, followed
+/// by the constant part.
 const NOISE: [f64; 2] = [0.15, 0.03];
 
 /// Stream of the random numbers that draw samples. Each purpose has its own stream.
@@ -210,8 +210,8 @@ impl Trainer {
         &self.network
     }
 
-    /// Runs the next generation. Returns `None` if `cancel` becomes `true`. The trainer is then unusable, and the training
-    /// run must be loaded again.
+    /// Runs the next generation. Returns `None` if `cancel` becomes `true`. The trainer is then unusable, and the
+    /// training run must be loaded again.
     pub fn advance(&mut self, threads: usize, cancel: &AtomicBool) -> Option<&GenerationRecord> {
         let generation = self.records.len() as u32 + 1;
         let start = Instant::now();

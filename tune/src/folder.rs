@@ -19,8 +19,8 @@ pub trait Objective: Sync {
     /// Returns the weights to tune.
     fn parameters(&self) -> &[Parameter];
 
-    /// Returns the settings on which the values depend. A journal is used only if its settings are equal, so that values
-    /// from different measurements are never mixed.
+    /// Returns the settings on which the values depend. A journal is used only if its settings are equal, so that
+    /// values from different measurements are never mixed.
     fn description(&self) -> Value;
 
     /// Returns the value of the given weights, or `None` to interrupt the search.
@@ -31,8 +31,8 @@ pub trait Objective: Sync {
 }
 
 /// Searches for the best weights and stores them in a folder, which is created if it does not exist. The file
-/// `journal.jsonl` contains all measured values, so an interrupted search can resume. The file `weights.toml` contains the
-/// best weights. Successive searches with different methods can use the same folder.
+/// `journal.jsonl` contains all measured values, so an interrupted search can resume. The file `weights.toml` contains
+/// the best weights. Successive searches with different methods can use the same folder.
 ///
 /// Returns the best weights and the path of their file.
 ///

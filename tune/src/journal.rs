@@ -84,8 +84,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal, or creates it if it does not exist. `objective` describes how values are measured. The parameters
-    /// and the objective must be equal to those in an existing journal.
+    /// Opens a journal, or creates it if it does not exist. `objective` describes how values are measured. The
+    /// parameters and the objective must be equal to those in an existing journal.
     ///
     /// # Errors
     /// Returns a [`JournalError`] if the file cannot be read, locked or written, is too large or damaged, or belongs to

@@ -2,8 +2,8 @@
 //!
 //! Most of the optimizers are those of other crates; this crate gives them a common interface. Points are rounded to a
 //! grid with [`GRID`] steps per weight. A [`Journal`] records the value of every point. When an interrupted search is
-//! started again, it begins at the first point and reads known values from the journal. So the optimizers do not need to
-//! save their state.
+//! started again, it begins at the first point and reads known values from the journal. So the optimizers do not need
+//! to save their state.
 
 mod folder;
 mod journal;

@@ -1,5 +1,5 @@
-# Renders the user data and the outputs, with optional variables and names of maximum length. The Rust tests in tests/deploy
-# read these results and compare them with the program.
+# Renders the user data and the outputs, with optional variables and names of maximum length. The Rust tests in
+# tests/deploy read these results and compare them with the program.
 
 mock_provider "aws" {
   source = "./tests/mocks"

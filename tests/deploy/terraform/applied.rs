@@ -75,8 +75,8 @@ impl Account {
         succeeds(self.terraform(&args).args(changes));
     }
 
-    /// Plans changes of variables. Returns each creation and deletion in the plan as a pair of the action and the resource's
-    /// address.
+    /// Plans changes of variables. Returns each creation and deletion in the plan as a pair of the action and the
+    /// resource's address.
     fn creations_and_deletions(&self, changes: &[&str]) -> BTreeSet<(String, String)> {
         succeeds(
             self.terraform(&["plan", "-input=false", "-out=plan"])

@@ -170,7 +170,8 @@ impl Machine {
     }
 }
 
-/// Replaces the secret that the machine can fetch. It contains files with the given names, whose contents include `salt`.
+/// Replaces the secret that the machine can fetch. It contains files with the given names, whose contents include
+/// `salt`.
 fn offer_secret(machine: &Machine, names: &[&str], salt: &str) {
     let tls = machine.path("tls");
     let _ = std::fs::remove_dir_all(&tls);
@@ -458,7 +459,8 @@ fn all_disks_of_instance_store_are_used() {
     }
 }
 
-/// Returns a new machine with the given role. `sum` is the checksum of its program, and the program's name in the bucket.
+/// Returns a new machine with the given role. `sum` is the checksum of its program, and the program's name in the
+/// bucket.
 fn new_machine(role: &str, sum: &str) -> Machine {
     let machine = Machine::new(&format!(
         "ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\nPER_NUMA_NODE=false\n"

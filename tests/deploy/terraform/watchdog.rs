@@ -1,4 +1,5 @@
-//! Tests of the watchdog script on the coordinator's machine. Stand-ins replace the AWS CLI, the clock and the coordinator.
+//! Tests of the watchdog script on the coordinator's machine. Stand-ins replace the AWS CLI, the clock and the
+//! coordinator.
 
 use super::machine::Machine;
 use crate::support::{hatebeam, succeeds, tool};
@@ -65,8 +66,8 @@ impl Watchdog {
         })
     }
 
-    /// Executes the watchdog with the given number of connected workers and one run in each of the given states. The runs
-    /// are one depth further than at the previous execution.
+    /// Executes the watchdog with the given number of connected workers and one run in each of the given states. The
+    /// runs are one depth further than at the previous execution.
     fn with(&mut self, workers: usize, runs: &[&str]) -> Effects {
         self.depth += 1;
         self.at_the_same_depth(workers, runs)
@@ -241,8 +242,8 @@ fn one_answer_restarts_waiting_time() {
     assert!(watchdog.without_answer().power_off);
 }
 
-/// Returns the capacities that consecutive executions set, without consecutive duplicates. `-` means that an execution set
-/// none.
+/// Returns the capacities that consecutive executions set, without consecutive duplicates. `-` means that an execution
+/// set none.
 fn capacities(watchdog: &mut Watchdog, runs: usize, workers: usize) -> Vec<String> {
     let capacity = |_| {
         let effects = watchdog.with(workers, &["running"]);

@@ -17,8 +17,8 @@ const MUTATION: f64 = 0.3;
 const FIRST_STEP: f64 = 0.3;
 /// Lower limit for the maximum change.
 const LEAST_STEP: f64 = 0.01;
-/// Factor by which the maximum change is multiplied in each generation. It does not depend on the number of generations,
-/// so that a finished search can be continued with more evaluations.
+/// Factor by which the maximum change is multiplied in each generation. It does not depend on the number of
+/// generations, so that a finished search can be continued with more evaluations.
 const SHRINK: f64 = 0.95;
 
 struct Individual {
@@ -81,8 +81,8 @@ fn sort(population: &mut [Individual]) {
     population.sort_by(|one, other| other.value.total_cmp(&one.value));
 }
 
-/// Creates a child of two parents. Each coordinate comes from one of the parents. Random coordinates are then changed by at
-/// most `step`.
+/// Creates a child of two parents. Each coordinate comes from one of the parents. Random coordinates are then changed
+/// by at most `step`.
 fn child(population: &[Individual], step: f64, random: &mut Random) -> Vec<f64> {
     let [mother, father] = [(); 2].map(|()| {
         // The population is sorted, so the lowest index is the best individual.
