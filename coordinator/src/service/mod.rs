@@ -1,9 +1,12 @@
 //! The coordinator's gRPC services.
 
 mod convert;
+mod estimate;
 mod reflection;
 mod runs;
 mod workers;
+
+pub use estimate::{estimate, program_constants};
 
 use crate::coordinator::Coordinator;
 use crate::request::RequestError;
