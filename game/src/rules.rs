@@ -47,7 +47,7 @@ impl fmt::Display for Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
     /// Whether full rows are removed even if the locked piece extends above the bar. If so, the test
-    /// for the end of the game follows the removal. The real game does not use this variant. The
+    /// for the end of the game follows the removal. The real game does not work like this, but the
     /// emulator that produced the table of small wells published in 2022 did.
     pub clear_above_bar: bool,
 }

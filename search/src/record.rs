@@ -21,10 +21,10 @@ pub struct DepthRecord {
     /// Lowest score of a well that was kept.
     #[serde(alias = "worst_score")]
     pub worst_eval: i32,
-    /// Maximum number of lines cleared by any game that reached this depth.
+    /// Maximum number of lines of a well that was kept, counted from the start of the game.
     #[serde(alias = "best_game_score")]
     pub best_lines: u16,
-    /// A well with `best_lines` lines, in the format of
+    /// A well that was kept and has `best_lines` lines, in the format of
     /// [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub best_well: String,
     /// Number of distinct children of each parent, summed over the parents.
