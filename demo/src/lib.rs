@@ -153,7 +153,6 @@ impl Demo {
     }
 }
 
-/// Submits a run to the coordinator, and returns its name.
 fn submit(width: u64, uri: &str, servers: &mut Servers) -> Result<String, DemoError> {
     #[derive(Deserialize)]
     struct Submitted {

@@ -18,7 +18,6 @@ const LIMIT: Duration = Duration::from_millis(1500);
 /// Number of bytes after which an answer is no longer read. The first bytes are enough to identify the server.
 const MAX_BYTES: usize = 16 << 10;
 
-/// Checks all ports in [`PORTS`].
 pub(crate) fn ports() -> Vec<Check> {
     let taken: Vec<Check> = PORTS
         .iter()

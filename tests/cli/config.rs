@@ -13,7 +13,6 @@ fn run_with(config: &str, variables: &[(&str, &str)], args: &[&str]) -> Run {
     run_command(command, b"")
 }
 
-/// Creates an empty folder.
 fn folder(name: &str) -> PathBuf {
     let path = new_path(&format!("config-{name}"));
     fs::create_dir_all(&path).unwrap();

@@ -8,7 +8,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-/// A state folder.
 pub(crate) struct State(PathBuf);
 
 /// Output of `run --json`.
@@ -32,7 +31,6 @@ impl Search {
         self.summary["run"].as_str().unwrap()
     }
 
-    /// Returns the score of the best game as text.
     pub(crate) fn score(&self) -> String {
         self.summary["best_lines"].to_string()
     }
@@ -41,7 +39,6 @@ impl Search {
         self.summary["replay"].as_str().unwrap()
     }
 
-    /// Returns the files of the best game.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let files = self.summary["files"].as_array().unwrap().iter();
         files.map(|file| file.as_str().unwrap().into()).collect()
@@ -58,7 +55,6 @@ impl State {
         &self.0
     }
 
-    /// Runs the program with this state folder.
     pub(crate) fn run(&self, args: &[&str]) -> Run {
         run(&[args, &["--state", self.0.to_str().unwrap()]].concat())
     }
@@ -104,7 +100,6 @@ impl State {
     }
 }
 
-/// A search in progress.
 pub(crate) struct Running(Child);
 
 impl Running {

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 
-/// Result of running the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -71,12 +70,10 @@ pub(crate) fn run(args: &[&str]) -> Run {
     run_with_input(args, b"")
 }
 
-/// Runs the program with the given standard input.
 pub(crate) fn run_with_input(args: &[&str], input: &[u8]) -> Run {
     run_command(command(args), input)
 }
 
-/// Runs a command with the given standard input.
 pub(crate) fn run_command(mut command: Command, input: &[u8]) -> Run {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -115,13 +112,11 @@ pub(crate) fn new_path(name: &str) -> PathBuf {
     path
 }
 
-/// Returns the text of a file with test vectors.
 pub(crate) fn vector(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../game/tests/vectors");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// A published game.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PublicGame {
     enemy: String,
@@ -150,12 +145,10 @@ impl PublicGame {
     }
 }
 
-/// Returns all published games.
 pub(crate) fn games() -> Vec<PublicGame> {
     serde_json::from_str(&vector("games.json")).unwrap()
 }
 
-/// Returns the published game with the given name.
 pub(crate) fn game(name: &str) -> PublicGame {
     games().into_iter().find(|game| game.name == name).unwrap()
 }

@@ -7,7 +7,6 @@ use crate::hosts::{COORDINATOR, Hosts};
 use crate::one_process;
 use std::time::{Duration, Instant};
 
-/// The random number generator SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -66,7 +65,6 @@ impl Chaos {
         })
     }
 
-    /// Returns the name of a random worker.
     fn worker(&mut self) -> String {
         let names: Vec<&String> = self.cluster.workers.keys().collect();
         names[self.random.below(names.len() as u64) as usize].clone()

@@ -6,7 +6,6 @@ use crate::program::hatebeam;
 use crate::servers::Server;
 use serde_json::Value;
 
-/// Returns all checks with the given name.
 fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     let checks = report["checks"].as_array().unwrap().iter();
     checks.filter(|check| check["check"] == name).collect()

@@ -22,7 +22,6 @@ impl Process {
         program::signal(&self.child, signal);
     }
 
-    /// Kills the process and waits until it has exited.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
@@ -55,7 +54,6 @@ impl Process {
         read(&self.log)
     }
 
-    /// Waits until the log contains the given text.
     #[track_caller]
     pub(crate) fn wait_for_log(&self, text: &str) {
         wait_until(
@@ -77,7 +75,6 @@ impl Drop for Process {
     }
 }
 
-/// The object store of a cluster.
 pub(crate) struct Store {
     pub(crate) location: String,
     /// Options that the program needs for this store.
@@ -273,7 +270,6 @@ impl Cluster {
         command.output().unwrap()
     }
 
-    /// Submits a run and returns its status.
     #[track_caller]
     pub(crate) fn submit(&self, args: &[&str]) -> Value {
         let output = self.client(&[&["submit", "--json"], args].concat());
@@ -281,7 +277,6 @@ impl Cluster {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Submits a run and returns its name.
     #[track_caller]
     pub(crate) fn submit_name(&self, args: &[&str]) -> String {
         self.submit(args)["run"].as_str().unwrap().to_owned()
@@ -301,7 +296,6 @@ impl Cluster {
         status["workers"].as_array().unwrap().clone()
     }
 
-    /// Waits until the only run has committed the given depth.
     #[track_caller]
     pub(crate) fn wait_for_depth(&self, depth: u64) {
         let is_there = |run: Value| run["depth"].as_u64() >= Some(depth);
@@ -345,13 +339,11 @@ impl Cluster {
         assert_eq!(found, named);
     }
 
-    /// Returns the logs of the coordinator and of all workers.
     pub(crate) fn logs(&self) -> String {
         let all = self.coordinator.iter().chain(self.workers.values());
         all.map(Process::log).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Watches the only run until it ends.
     #[track_caller]
     pub(crate) fn watch(&self) -> RunOutput {
         let output = self.client(&["watch", "--json", "--quiet"]);

@@ -60,13 +60,11 @@ impl Hosts {
         format!("{}-{name}", self.prefix)
     }
 
-    /// Returns the IP address of a host.
     pub(crate) fn address(&self, name: &str) -> String {
         let at = self.names.iter().position(|host| host == name);
         format!("10.77.0.{}", at.unwrap() + 1)
     }
 
-    /// Returns a command that runs its arguments on a host.
     pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace(name)]);
@@ -94,7 +92,6 @@ impl Hosts {
         ip(&["-n", &host, "neigh", "del", &address, "dev", "net"]).unwrap();
     }
 
-    /// Disconnects a host from the network.
     pub(crate) fn unplug(&self, name: &str) {
         self.set_link(name, "down");
     }

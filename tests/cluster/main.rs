@@ -38,7 +38,6 @@ use support::{proxy, servers};
 /// Options for a run that takes a few seconds.
 const WIDTH: [&str; 2] = ["--width", "2000"];
 
-/// Runs a search in one process.
 fn one_process(args: &[&str]) -> RunOutput {
     let dir = tempfile::tempdir().unwrap();
     RunOutput::of_one_process(args, dir.path())

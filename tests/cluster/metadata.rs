@@ -36,7 +36,6 @@ impl MetadataService {
         MetadataService { endpoint, state }
     }
 
-    /// Announces that AWS will reclaim the machine.
     pub(crate) fn interrupt(&self) {
         self.state.is_interrupted.store(true, Ordering::Relaxed);
     }

@@ -196,7 +196,6 @@ fn metrics_of_cluster_are_documented_and_match_run() {
     assert_workers(&workers, &run, repeats);
 }
 
-/// Asserts the values of the metrics that describe the run.
 #[track_caller]
 fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     let name = run.end["run"].as_str().unwrap();
@@ -227,7 +226,6 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     coordinator.assert_positive(["run_stored_bytes", "run_searched_seconds"]);
 }
 
-/// Asserts the values of the metrics that describe the coordinator.
 #[track_caller]
 fn assert_coordinator(coordinator: &Scrape, run: &RunOutput) {
     // The wells of the last depth are also expanded, but they have no children.

@@ -60,7 +60,6 @@ fn read_body(stream: &TcpStream) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Returns the events of the given kind.
 fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     let events = events.iter();
     events.filter(|event| event["event"] == kind).collect()

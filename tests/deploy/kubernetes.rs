@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 const FOLDER: &str = "deploy/kubernetes";
-/// Port of Garage's S3 API.
 const GARAGE: u16 = 3900;
-/// Example address of a pod.
 const POD_IP: &str = "10.244.0.7";
 
 /// The manifests of the base or of an overlay.
@@ -38,14 +36,12 @@ impl Pod<'_> {
         &self.template["metadata"]["labels"]
     }
 
-    /// Returns the ports of the container by name.
     fn ports(&self) -> BTreeMap<&str, u16> {
         list(self.container(), "/ports")
             .map(|port| (text(port, "/name"), number(&port["containerPort"])))
             .collect()
     }
 
-    /// Returns `true` if the pod runs the program.
     fn is_ours(&self) -> bool {
         self.labels()["app.kubernetes.io/name"] == "hatebeam"
     }

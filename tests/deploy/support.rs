@@ -223,7 +223,6 @@ pub(crate) fn port_of(address: &str) -> u16 {
         .unwrap()
 }
 
-/// The parts of a URI.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Uri<'a> {
     pub(crate) scheme: &'a str,

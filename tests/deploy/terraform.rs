@@ -378,7 +378,6 @@ fn default_types() -> Vec<String> {
     quoted(list.split_once("default = [").unwrap().1)
 }
 
-/// Returns the quoted strings in a text.
 fn quoted(text: &str) -> Vec<String> {
     text.split('"')
         .skip(1)

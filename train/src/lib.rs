@@ -31,22 +31,22 @@ pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");
 
 /// Additional help text for `hatebeam train`.
 pub const TRAIN_HELP: &str = "\
-Each generation runs beam searches with the current network and with the evaluator `patterns`, labels every well with a
-target that depends on how long its descendants stay in the beam, and trains the network on these wells. The network also
-learns from public games if the recipe lists any. After every generation, the folder contains these files:
+Each generation runs beam searches with the current network and with the evaluator `patterns`. It labels every well with
+a target that depends on how long the well's descendants stay in the beam, and trains the network on these wells. The
+network also learns from public games if the recipe lists any. After every generation, the folder contains these files:
 
   checkpoint    state from which the training can resume
   samples-N     labelled wells of generation N, for recent generations
   network       the network, for `hatebeam run --evaluator FOLDER/network`
   report.html   report with the curves of the training
 
-The same recipe gives the same network with any number of threads. `--recipe` also accepts a network, because the header
-of a network contains its recipe. To reproduce the network, train the number of generations in its header.
+The same recipe gives the same network with any number of threads. `--recipe` also accepts a network file, because its
+header contains the recipe. To reproduce that network, train the number of generations in the header.
 
 Columns: `own` and `patterns` are the maximum numbers of lines cleared by beams with the network and with `patterns`.
-`new loss` and `bias` are the mean loss and the mean of prediction minus target on held-out wells, before the generation's
-training. `held out` is the mean loss on the same wells after the training. The network is never trained on held-out wells.
-`exam` is the median number of lines cleared over the widths of the examination.
+`new loss` and `bias` are the mean loss and the mean of prediction minus target on held-out wells, before the training
+of the generation. `held out` is the mean loss on these wells after the training. Held-out wells are not used for
+training. `exam` is the median number of lines cleared over the widths of the examination.
 
 Examples:
   hatebeam train my-network

@@ -3,7 +3,6 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-/// A stream of random numbers.
 pub(crate) struct Random(ChaCha8Rng);
 
 impl Random {
