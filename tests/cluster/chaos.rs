@@ -7,6 +7,7 @@ use crate::hosts::{COORDINATOR, Hosts};
 use crate::one_process;
 use std::time::{Duration, Instant};
 
+/// The random number generator SplitMix64.
 struct Random(u64);
 
 impl Random {
