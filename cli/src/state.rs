@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The argument that selects the state folder.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StateArgs {
-    /// Folder for runs and replays [default: ~/.local/state/hatebeam]
+    /// Folder for runs and replays [default: $XDG_STATE_HOME/hatebeam, or else ~/.local/state/hatebeam]
     #[arg(long, value_name = "DIR", env = "HATEBEAM_STATE")]
     state: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ use std::time::Instant;
 #[derive(Debug, clap::Args)]
 #[command(after_help = TRAIN_HELP)]
 pub(crate) struct TrainArgs {
-    /// Folder of the training; if the folder contains a training, it is resumed
+    /// Folder of the training; an existing training in the folder is resumed
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Recipe as a TOML file, or a network file, which contains its recipe [default: the recipe of the training in the

@@ -65,7 +65,7 @@ impl TuneArgs {
 /// Options that all tuning commands share.
 #[derive(Debug, clap::Args)]
 pub(super) struct TuningArgs {
-    /// Folder of the tuning; if the folder contains a tuning, it is resumed
+    /// Folder of the tuning; an existing tuning in the folder is resumed
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Optimization method

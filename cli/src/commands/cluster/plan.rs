@@ -15,7 +15,7 @@ use hatebeam_search::Quiescence;
 use std::ops::RangeInclusive;
 use std::time::UNIX_EPOCH;
 
-/// Allowed range for the numbers that describe a machine.
+/// Allowed range of numbers that must be positive.
 const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
 
 const HELP: &str = include_str!("../../../help/plan.txt").trim_ascii_end();
