@@ -10,7 +10,7 @@ deploy_kubernetes_validate_version=1.37
 deploy_hadolint_version=2.15
 
 # Prints the path of a program in PATH, or else in a Debian package, which this function unpacks without installing it.
-# The package of Prometheus would take 100 MB with its dependencies, which promtool does not need.
+# An installation of the Prometheus package would take 100 MB with its dependencies, which promtool does not need.
 deploy_find_program() {
     local program=$1 package=$2 root=$deploy_tools/$2 log=$deploy_tools/$2.log
     if command -v "$program"; then

@@ -21,7 +21,7 @@ install_packages() {
 
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
-# RocksDB is written in C++, and libclang generates its bindings.
+# RocksDB is written in C++, and libclang is needed to generate its Rust bindings.
 if [ -n "${needs_rocksdb-yes}" ]; then
     command -v c++ >/dev/null || missing+=(g++)
     # The patterns do not match libclang-cpp, which is a different library in a separate Debian package.

@@ -8,7 +8,7 @@ terraform_checkov_version=3.3
 terraform_provider=registry.terraform.io/hashicorp/aws
 
 # Prints the folder of a mirror with the provider, which is too large to download for a test. Terraform itself searches
-# the first three folders. Mirrors are also common in folders of /opt.
+# the first three folders. Mirrors are also common under /opt.
 terraform_find_plugins() {
     local folder
     for folder in "$HOME/.terraform.d/plugins" /usr/local/share/terraform/plugins /usr/share/terraform/plugins /opt/*; do
