@@ -64,7 +64,7 @@ impl SeriesArgs {
     }
 }
 
-/// Returns a parser for names that shows their descriptions in the help.
+/// Returns a parser for names. The help shows the description of each name.
 pub(super) fn names(
     all: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> PossibleValuesParser {

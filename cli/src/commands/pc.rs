@@ -82,7 +82,8 @@ struct ChanceArgs {
     /// standard input]
     #[arg(long, value_name = "PIECES")]
     seen: Option<String>,
-    /// Pieces left in the bag after those of --seen [default: computed; the first piece of --seen then starts a bag]
+    /// Pieces left in the bag after those of --seen [default: the pieces that remain if the bag was full before the first
+    /// piece of --seen]
     #[arg(long, value_name = "PIECES", requires = "seen")]
     left: Option<String>,
     #[command(flatten)]
@@ -112,7 +113,7 @@ struct TableArgs {
     /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t or srsplus (TETR.IO)
     #[arg(long, value_name = "TABLE", default_value = "srs")]
     kicks: String,
-    /// Drop only from above, without moves below the surface
+    /// Drop pieces only from above, without moving them below the surface
     #[arg(long)]
     hard_drop: bool,
     #[command(flatten)]

@@ -57,7 +57,7 @@ impl PerftArgs {
             show_progress("");
             let count = count?;
             counts.push(count);
-            // All levels after an empty level are empty too, so only the first one is printed.
+            // Only the first empty level is printed, because all levels after it are empty too.
             let is_news = count > 0 || counts[counts.len().saturating_sub(2)] > 0;
             if !self.json && is_news {
                 output::print(format_args!("{depth:>6}  {count}\n"))?;
