@@ -1,5 +1,5 @@
-//! Search for the shortest key sequence from a well to its child, and for the keys of a whole game
-//! that is given as a list of wells.
+//! Search for the shortest key sequence from a well to its child. Conversion of a list of wells into
+//! the keys of a whole game.
 //!
 //! A beam search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does
 //! this with a breadth-first search over positions (orientation, column, row) from the spawn

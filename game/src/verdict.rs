@@ -96,8 +96,8 @@ impl Record {
     /// Returns whether the keys were meant for the enemy of `other`. `other` must be a game with the
     /// same keys that has a higher score or is finished.
     ///
-    /// The keys were meant for that enemy if `other` is finished, if `other` uses all keys but this
-    /// game is over before, or if only `other` stops between two pieces.
+    /// This is the case if `other` is finished, if this game is over before all keys are used and
+    /// `other` is not over, or if only `other` stops between two pieces.
     fn is_meant_for(&self, other: &Record) -> bool {
         other.is_finished()
             || self.keys_unused > PADDING && !other.over

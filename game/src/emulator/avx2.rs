@@ -31,7 +31,7 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn filled_rows(self, well: &Well) -> u32 {
-        // SAFETY: as above; `Well` has a size and alignment of 32 bytes.
+        // SAFETY: as above. `Well` has a size and alignment of 32 bytes.
         unsafe {
             let rows = _mm256_load_si256(well.rows().as_ptr().cast());
             let empty = _mm256_cmpeq_epi16(rows, _mm256_setzero_si256());
@@ -43,7 +43,7 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn load(self, words: &Seven) -> [__m256i; 2] {
         let at: *const __m256i = words.0.as_ptr().cast();
-        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
+        // SAFETY: as above. `Seven` has a size and alignment of 64 bytes.
         unsafe { [_mm256_load_si256(at), _mm256_load_si256(at.add(1))] }
     }
 
@@ -51,7 +51,7 @@ impl Simd for Avx2 {
     fn store(self, words: [__m256i; 2]) -> Seven {
         let mut seven = Seven::ZERO;
         let at: *mut __m256i = seven.0.as_mut_ptr().cast();
-        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
+        // SAFETY: as above. `Seven` has a size and alignment of 64 bytes.
         unsafe {
             _mm256_store_si256(at, words[0]);
             _mm256_store_si256(at.add(1), words[1]);
@@ -106,7 +106,7 @@ impl Simd for Avx2 {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
         let list = list_landings(job, &mut list);
-        // SAFETY: as above; the list comes from `list_landings`.
+        // SAFETY: as above. The list comes from `list_landings`.
         unsafe { draw_list(job, list, children) }
     }
 }
@@ -179,7 +179,7 @@ pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
 /// These entries must have been written.
 #[inline(always)]
 pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
-    // SAFETY: the caller wrote them; `MaybeUninit<u16>` has the layout of `u16`.
+    // SAFETY: the caller wrote the entries, and `MaybeUninit<u16>` has the layout of `u16`.
     unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), count) }
 }
 
@@ -193,8 +193,8 @@ pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
 pub(super) unsafe fn draw_list(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the processor supports the instructions; `Well` has a size and alignment of 32 bytes;
-    // the caller guarantees that the shapes can be read at the offsets.
+    // SAFETY: the processor supports the instructions. `Well` has a size and alignment of 32 bytes.
+    // The caller guarantees that the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

@@ -39,7 +39,7 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
 
     #[inline(always)]
     fn filled_rows(self, well: &Well) -> u32 {
-        // SAFETY: as above; `Well` has a size and alignment of 32 bytes.
+        // SAFETY: as above. `Well` has a size and alignment of 32 bytes.
         unsafe {
             let rows = _mm256_load_si256(well.rows().as_ptr().cast());
             u32::from(_mm256_test_epi16_mask(rows, rows))
@@ -48,14 +48,14 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
 
     #[inline(always)]
     fn load(self, words: &Seven) -> __m512i {
-        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
+        // SAFETY: as above. `Seven` has a size and alignment of 64 bytes.
         unsafe { _mm512_load_si512(words.0.as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn store(self, words: __m512i) -> Seven {
         let mut seven = Seven::ZERO;
-        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
+        // SAFETY: as above. `Seven` has a size and alignment of 64 bytes.
         unsafe { _mm512_store_si512(seven.0.as_mut_ptr().cast(), words) };
         seven
     }
@@ -104,7 +104,7 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
         if VBMI2 {
-            // SAFETY: as above, and the processor supports VBMI2; the list comes from
+            // SAFETY: as above, and the processor supports VBMI2. The list comes from
             // `compress_landings`.
             unsafe {
                 let list = compress_landings(job, &mut list);
@@ -112,7 +112,7 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
             }
         } else {
             let list = list_landings(job, &mut list);
-            // SAFETY: `detect` checked AVX2; the list comes from `list_landings`.
+            // SAFETY: `detect` checked AVX2, and the list comes from `list_landings`.
             unsafe { draw_list(job, list, children) }
         }
     }
@@ -170,8 +170,8 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
 unsafe fn draw_compressing(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the processor supports the instructions; `Well` has a size and alignment of 32 bytes;
-    // the caller guarantees that the shapes can be read at the offsets.
+    // SAFETY: the processor supports the instructions. `Well` has a size and alignment of 32 bytes.
+    // The caller guarantees that the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

@@ -13,8 +13,8 @@
 //! no empty row. So its height after a lock is the greater of its previous height and the height of
 //! the piece's top, minus the number of lines cleared. Let `top` be the topmost row of the box that
 //! contains a cell. At level `d`, the top of the piece is then `4 - d - top` rows above the stack.
-//! With levels 1 to 4, [`first_levels`] finds the pieces that can keep the stack within `stack + 1`
-//! rows and the pieces that can keep it within `stack` rows. The worst piece is then:
+//! From levels 1 to 4, [`first_levels`] determines which pieces can keep the stack within `stack + 1`
+//! rows, and which can keep it within `stack` rows. The worst piece is then:
 //!
 //! 1. the first piece that cannot keep the stack within `stack + 1` rows, if there is such a piece;
 //! 2. otherwise, the first piece that cannot keep the stack within `stack` rows, if any;

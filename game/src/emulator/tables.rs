@@ -1,7 +1,7 @@
 //! The lookup tables of the fast emulator, which contain all data about the pieces in one geometry.
 //!
 //! A *word* is a set of positions of one piece whose 4×4 boxes are at the same height. It is a
-//! `u64` of four 16-bit lanes, one lane per orientation. Bit `x + 2` of a lane stands for the box
+//! `u64` of four 16-bit lanes, one lane per orientation. Bit `x + 2` of a lane represents the box
 //! in column `x` (−2 to `width − 2`, so at most 15 columns fit). The keys L and R shift a word by
 //! one bit, and U rotates it by 16 bits. A bit that a shift moves into the next lane always hits a
 //! wall there, because no orientation reaches both ends of its lane.

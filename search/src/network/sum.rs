@@ -136,7 +136,7 @@ pub(super) fn value<const BLOCKS: usize>(
 ) -> i32 {
     match level {
         SimdLevel::Portable => portable::<BLOCKS>(network, active),
-        // SAFETY: the level comes from an emulator, so the processor supports it; `Evaluator::new`
+        // SAFETY: the level comes from an emulator, so the processor supports it. `Evaluator::new`
         // asserts this.
         SimdLevel::Avx2 => unsafe { x86::avx2::<BLOCKS>(network, memory, active) },
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => {
