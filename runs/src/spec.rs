@@ -212,7 +212,7 @@ impl RunSpec {
         }
     }
 
-    /// Checks that the specification has the fingerprint of `program`. Programs with equal fingerprints find the same
+    /// Checks that the specification has the fingerprint `program`. Programs with equal fingerprints find the same
     /// frontiers.
     ///
     /// # Errors
