@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn error_for_invalid_token_file_names_the_reason() {
+    fn error_for_invalid_token_file_contains_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("token");
         let error = Token::from_file(&file).unwrap_err().to_string();

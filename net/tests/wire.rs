@@ -386,7 +386,7 @@ async fn error_reports_that_only_one_side_uses_tls() {
 }
 
 #[tokio::test]
-async fn unreachable_server_is_a_transient_error() {
+async fn connecting_to_unreachable_server_returns_a_transient_error() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "client");
     // This port was free a moment ago.

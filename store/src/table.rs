@@ -427,7 +427,7 @@ mod tests {
     use hatebeam_game::Well;
 
     #[test]
-    fn shares_add_up_and_follow_the_counts() {
+    fn shares_add_up_and_are_proportional_to_the_counts() {
         assert_eq!(shares(1000, &[1, 1, 2]), [250, 250, 500]);
         assert_eq!(shares(100, &[1, 1, 1]), [33, 33, 34]);
         assert_eq!(shares(7, &[]), [0; 0]);

@@ -159,7 +159,7 @@ fn renewal_requires_a_ca_certificate_with_its_key() {
 }
 
 #[test]
-fn invalid_options_are_errors() {
+fn invalid_options_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for days in [0, MAX_DAYS + 1] {
         let options = Options {

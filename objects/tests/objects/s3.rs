@@ -99,7 +99,7 @@ async fn prefixes_of_one_bucket_are_separate() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_denied_and_not_printed() {
+async fn wrong_credentials_are_refused_and_not_printed() {
     let Some(server) = Server::garage() else {
         return;
     };
