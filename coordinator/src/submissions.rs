@@ -25,7 +25,7 @@ impl Parts {
         Ok(self.objects.put(&key, Vec::new().into()).await?)
     }
 
-    /// Adds a run to the queue if it is open in the object store and not in the queue.
+    /// Adds a run to the queue if it is open in the object store but not in the queue.
     async fn adopt(&self, run: &str) -> Result<(), ManifestError> {
         let _idle = self.idle_manifests.lock().await;
         let known = self.queue.manifest(run);
@@ -67,8 +67,8 @@ fn run_of(key: &str) -> Option<&str> {
     Some(name.rsplit_once('-')?.0)
 }
 
-/// Adopts submitted runs at regular intervals, until the sender of `renewals` is dropped because the lease is lost.
-/// Never returns.
+/// Adopts submitted runs at regular intervals. When the lease is lost, the sender of `renewals` is dropped. The function
+/// then adopts no more runs and waits forever, so it never returns.
 pub(crate) async fn keep_adopting(
     parts: Arc<Parts>,
     mut renewals: watch::Receiver<u64>,

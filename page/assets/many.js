@@ -1,4 +1,4 @@
-// The panel that plays many games of the selected agents in a worker and shows their means.
+// Panel that plays many games with each selected agent in a web worker, and shows statistics of the results.
 
 import { h, setChildren, setText, toast } from "./dom.js";
 import { count, number } from "./figures.js";

@@ -1,4 +1,4 @@
-//! Facts about a run for its report. Runs on one machine and runs in a cluster have the same facts.
+//! Facts about a run, for its report. The same type serves runs on one machine and runs in a cluster.
 
 use crate::numbers::grouped;
 use hatebeam_game::Geometry;

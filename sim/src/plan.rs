@@ -1,4 +1,5 @@
-//! The plan of a simulation: the cluster, the runs and all events. The seed determines the plan.
+//! The plan of a simulation: the cluster, the runs and all events. The seed and the selected
+//! classes determine the plan.
 
 use crate::learned;
 use crate::rng::Rng;
@@ -10,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. By default, each seed uses a random subset of the classes. Some seeds therefore have many events
-/// of the same class, which reveals faults that require several such events.
+/// A class of events. By default, each seed uses a random subset of the classes, so that some seeds have events of few
+/// classes only, which other classes do not mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.
@@ -197,7 +198,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// An event at a time after the start of the simulation.
+/// An event and its time, measured from the start of the simulation.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) at: Duration,

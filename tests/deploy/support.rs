@@ -114,7 +114,7 @@ pub(crate) fn succeeds(command: &mut Command) -> String {
 #[track_caller]
 pub(crate) fn checkov(framework: &str, folder: &str, skipped: &[&str]) -> Option<Value> {
     let mut checkov = tool("HATEBEAM_CHECKOV", "checkov")?;
-    // Checkov contains its rules, so --skip-download omits only their descriptions.
+    // Checkov's rules are built in, so --skip-download omits only their descriptions.
     checkov.args(["--framework", framework, "--skip-download"]);
     if !skipped.is_empty() {
         checkov.args(["--skip-check", &skipped.join(",")]);
@@ -154,7 +154,7 @@ impl Start {
     }
 
     /// Asserts that the program accepts all options and their values. Returns the variables that the command's help
-    /// does not mention.
+    /// does not mention, except those in `AWS` and `OWN`.
     #[track_caller]
     pub(crate) fn unread_variables(&self) -> BTreeSet<&str> {
         let output = self.parsed();

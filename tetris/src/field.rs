@@ -46,7 +46,7 @@ pub enum FieldError {
     },
     /// A character represents neither a filled nor an empty cell.
     #[error(
-        "`{found}` in row {row} is not a cell: use X or # for filled, _, . or a space for empty"
+        "`{found}` in row {row} is not a cell: use X or # for a filled cell, and _ or . or a space for an empty one"
     )]
     Cell {
         /// Row number in the text, counted from 1.

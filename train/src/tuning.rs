@@ -32,7 +32,7 @@ const SPANS: [(&str, f64); 11] = [
     ("score", 600.0),
 ];
 
-/// Error in the settings of a tuning.
+/// Error in the settings of a tuning run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TuningError {
@@ -75,7 +75,7 @@ impl FromStr for TunedWeight {
         });
         let Some(range) = range else {
             return Err(format!(
-                "{text:?} is not a range: write it as {name}=-10..40"
+                "{text:?} is not a range: write min..max with min less than max, such as {name}=-10..40"
             ));
         };
         Ok(TunedWeight {
@@ -270,7 +270,11 @@ mod tests {
             threads: 2,
         };
         let (best, file) = tune(folder.path(), &objective, &settings, &|_| ()).unwrap();
-        assert!(best.value > before, "{} after {before}", best.value);
+        assert!(
+            best.value > before,
+            "{} pieces with tuned weights, {before} before",
+            best.value
+        );
         let text = std::fs::read_to_string(file).unwrap();
         let weights: toml::Table = toml::from_str(&text).unwrap();
         let weights: Weights = weights["weights"].clone().try_into().unwrap();

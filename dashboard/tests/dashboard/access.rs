@@ -62,7 +62,7 @@ async fn foreign_origins_and_host_names_are_rejected() {
 }
 
 #[tokio::test]
-async fn every_call_except_sign_in_requires_the_token() {
+async fn calls_about_runs_and_workers_require_the_token() {
     let fake = FakeCoordinator::busy(1);
     let with_token = Settings {
         tokens: Some(TOKEN.parse().unwrap()).into(),

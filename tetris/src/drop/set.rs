@@ -60,7 +60,7 @@ pub enum SetError {
     EmptyRow(String),
     /// A character represents neither a filled nor an empty cell.
     #[error(
-        "`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty; write a name as `NAME:` above the rows"
+        "`{found}` in line {line} is not a cell: use # or X for a filled cell, and . or _ for an empty one; write a name as `NAME:` above the rows"
     )]
     Cell {
         /// Line number, counted from 1.

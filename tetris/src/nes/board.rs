@@ -1,4 +1,4 @@
-//! The board: 10 columns with 20 visible rows. Depending on the rule set, there are two more rows above them.
+//! The board: 10 columns and 20 visible rows. Some rule sets have two more rows above them.
 
 use super::placements::Placement;
 use super::shapes::shape;
@@ -15,7 +15,7 @@ pub(crate) const VISIBLE: usize = 20;
 /// Rule set for the number of rows on a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
-    /// 20 rows, above which no cell of a piece may be.
+    /// 20 rows. No cell of a piece may be above them.
     Twenty,
     /// 22 rows: the 20 visible rows, and two rows above them that behave like the visible rows. Pieces spawn in the
     /// same visible row as with the other rule sets.
@@ -93,13 +93,13 @@ pub struct Locked {
     pub lines: u8,
 }
 
-/// Error for a board that cannot be parsed, or for a piece that does not fit.
+/// Error for a rule set or board that cannot be parsed, or for a piece that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BoardError {
     /// The name of a rule set is unknown.
     #[error("`{0}` is not a rule set: use 20, 22 or 20+2")]
     Rows(String),
-    /// The text has more rows than the board.
+    /// The text has more rows than the board can keep filled cells in.
     #[error("board has {given} rows: at most {most} are possible")]
     TooManyRows {
         /// Number of rows in the text.
@@ -112,12 +112,12 @@ pub enum BoardError {
     RowLength {
         /// Row number in the text, counted from 1.
         row: usize,
-        /// Number of cells in the text.
+        /// Number of cells in the row.
         given: usize,
     },
     /// A character represents neither a filled nor an empty cell.
     #[error(
-        "`{found}` in row {row} is not a cell: use X or # for filled, _, . or a space for empty"
+        "`{found}` in row {row} is not a cell: use X or # for a filled cell, and _ or . or a space for an empty one"
     )]
     Cell {
         /// Row number in the text, counted from 1.

@@ -19,8 +19,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-/// Maximum time for which a stream waits until its attempt begins on this worker. The coordinator sends an order to all
-/// workers at the same time, so the wait is normally short.
+/// Maximum time to wait for a stream's header, and then for its attempt to begin on this worker. The coordinator orders
+/// all workers to begin at the same time, so the wait is normally short.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The epoch (a period with a fixed set of workers), depth and attempt (one execution of a depth) of a stream. A
@@ -89,7 +89,8 @@ impl InboundControl {
         });
     }
 
-    /// Drops the references to the candidates of the current depth, so that their memory can be freed.
+    /// Drops this side's reference to the candidates of the current depth. Streams that are still open keep theirs until
+    /// they end.
     pub(crate) fn release_candidates(&self) {
         self.modify(|inbound| inbound.candidates = None);
     }
@@ -175,7 +176,7 @@ impl InboundExchange {
         let serving = async move {
             if let Err(error) = exchange.receive(requests, &responses).await {
                 exchange.traffic.metrics.refused.add(1);
-                tracing::warn!(reason = error.reason, "refused stream from peer");
+                tracing::warn!(reason = error.reason, "ended stream from peer");
                 let _ = responses.send(Err(error)).await;
             }
         };
@@ -252,7 +253,7 @@ impl InboundExchange {
             // The stream must end with its attempt. Otherwise a silent peer would keep the candidates in memory.
             let request = tokio::select! {
                 biased;
-                () = &mut is_over => return Err(LinkError::superseded("the depth is over")),
+                () = &mut is_over => return Err(LinkError::superseded("the attempt is over")),
                 _ = ticks.tick() => {
                     // If the channel is full, the peer is reading slowly, and this response is dropped.
                     let _ = responses.try_send(Ok(accepted.floors(None)));
@@ -329,11 +330,11 @@ impl Inbound {
             return None;
         }
         let EpochExchange { run, peers, .. } = &*self.epoch;
-        // The secret is verified before the run, so that a process outside the epoch does not learn the run's name.
+        // Checks the secret before the run's name, so that a process outside the epoch does not learn that name.
         let is_member = |secret: &Secret| secret.is(&header.secret);
         if !peers.get(&header.from).is_some_and(is_member) {
             return Some(Err(LinkError::refused(format!(
-                "{:?} is not a worker of this epoch",
+                "{:?} did not present the secret of a worker of this epoch",
                 header.from
             ))));
         }
