@@ -33,8 +33,8 @@ const TEST_TIME: Duration = Duration::from_secs(5);
 /// Size of one write in bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Speed in bytes per second below which the check warns. At a width of a million wells, the search of a depth takes
-/// seconds, and the depth takes 12 MB.
+/// Speed in bytes per second below which the check warns. At a width of a million wells, searching one depth
+/// takes a few seconds and writes 12 MB.
 const MIN_SPEED: f64 = 20e6;
 
 /// Reports the number of cores, and checks the instruction set that the emulator uses.
@@ -148,7 +148,7 @@ fn disk_speed(dir: &Path) -> Check {
         Err(error) => Check::failed(
             NAME,
             format!("cannot write to {} ({error})", existing.display()),
-            "give this user the right to write, or name another folder with --dir or --state",
+            "give this user write permission, or name another folder with --dir or --state",
         ),
         Ok((written, took)) => {
             let rate = written as f64 / took.as_secs_f64().max(1e-6);

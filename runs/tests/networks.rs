@@ -73,7 +73,7 @@ async fn missing_or_damaged_network_is_reported_and_can_be_replaced() {
     let long = vec![0; MAX_NETWORK_BYTES + 2];
     let reasons = [
         (None, "it is missing"),
-        (Some(damaged), "its digest does not match"),
+        (Some(damaged), "is damaged or incomplete"),
         (Some(other), "it contains the network"),
         (Some(long), "not a network"),
         (Some(Vec::new()), "networks/"),

@@ -15,7 +15,7 @@ struct Request {
     features: bool,
 }
 
-/// Name of the rule set for the rows. In JSON, it is a number or a string.
+/// Name of the rule set for the number of rows: a number or a string in JSON.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum FieldName {

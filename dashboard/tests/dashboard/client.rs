@@ -128,7 +128,7 @@ fn decode_chunks(mut body: &str) -> String {
     whole
 }
 
-/// Reads the first `count` events of a stream, or all events if it ends earlier.
+/// Reads events of a stream until there are at least `count`, or until the stream ends.
 pub(crate) async fn events(client: &Client, path: &str, count: usize) -> Vec<(String, Value)> {
     let mut stream = TcpStream::connect(client.address).await.unwrap();
     stream

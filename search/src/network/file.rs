@@ -74,7 +74,7 @@ pub enum NetworkError {
         found: usize,
     },
     /// The digest at the end does not match, or the file ends before its header.
-    #[error("the network is damaged, because its digest does not match: copy the file again")]
+    #[error("the network is damaged or incomplete: copy the file again")]
     Digest,
 }
 
