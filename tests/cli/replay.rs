@@ -36,6 +36,24 @@ fn public_games_are_valid() {
 }
 
 #[test]
+fn games_of_examples_are_valid_and_have_the_scores_in_their_names() {
+    let mut verified = 0;
+    for folder in ["games", "records"] {
+        let folder = format!("{}/../examples/{folder}", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let (_, score) = name.rsplit_once('-').unwrap();
+            let (code, report) = verify_json(&["--file", path.to_str().unwrap()]);
+            assert_eq!((code, &report["valid"]), (0, &json!(true)), "{name}");
+            assert_eq!(report["score"].to_string(), score, "{name}");
+            verified += 1;
+        }
+    }
+    assert!(verified >= 10, "{verified}");
+}
+
+#[test]
 fn verify_prints_summary() {
     let game = game("knewjade (4)");
     let results = run(&["replay", "verify", &game.replays["Base2048"]]).silent_results();
