@@ -3,7 +3,7 @@
 use super::table::BoardFilter;
 use super::tiling::Tilings;
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::{LowField, LowPlacements, SrsPlacement};
+use hatebeam_tetris::srs::{LowField, LowPlacements, Rests, SrsPlacement};
 use std::sync::Arc;
 
 /// Finds the fields after each placement that can possibly be cleared.
@@ -51,13 +51,11 @@ impl Expander {
         &self,
         field: &LowField,
         piece: Piece,
-        mut visit: impl FnMut(SrsPlacement, LowField),
+        visit: impl FnMut(SrsPlacement, LowField),
     ) {
-        self.placements.for_each(field, piece, |placement| {
-            let child = field.put(placement);
-            if !child.is_split() && self.filter.contains(&child) {
-                visit(placement, child);
-            }
-        });
+        let rests = Rests::new(field, piece)
+            .filter(|child| !child.is_split())
+            .filter(|child| self.filter.contains(child));
+        self.placements.for_each_reached(rests, visit);
     }
 }

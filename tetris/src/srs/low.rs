@@ -321,47 +321,52 @@ impl LowPlacements {
     /// Calls `visit` with every distinct placement at which a piece comes to rest within the remaining rows.
     #[inline]
     pub fn for_each(&self, field: &LowField, piece: Piece, mut visit: impl FnMut(SrsPlacement)) {
-        let rests = self.rests(field, piece);
+        self.for_each_reached(Rests::new(field, piece), |placement, _| visit(placement));
+    }
+
+    /// Calls `visit` with each position that the piece can reach, and the field after it.
+    #[inline]
+    pub fn for_each_reached(
+        &self,
+        mut rests: Rests<'_>,
+        mut visit: impl FnMut(SrsPlacement, LowField),
+    ) {
+        self.keep_reached(rests.piece, &rests.free, &mut rests.positions);
         for orientation in Orientation::ALL {
-            let mut positions = rests[orientation.index()];
+            let mut positions = rests.positions[orientation.index()];
             while positions != 0 {
-                let position = positions.trailing_zeros();
+                let placement = placement_at(rests.piece, orientation, positions.trailing_zeros());
+                visit(placement, rests.field.put(placement));
                 positions &= positions - 1;
-                visit(SrsPlacement {
-                    piece,
-                    orientation,
-                    x: (position / BITS as u32) as u8,
-                    y: (position % BITS as u32) as u8,
-                });
             }
         }
     }
 
-    fn rests(&self, field: &LowField, piece: Piece) -> [u64; 4] {
-        let shapes = &SHAPES[piece.index()];
+    /// Removes the positions of `rests` that the piece cannot reach.
+    fn keep_reached(&self, piece: Piece, free: &[u64; 4], rests: &mut [u64; 4]) {
         let distinct = DISTINCT[piece.index()];
-        let free = free_positions(field, piece);
-        let mut rests = [0; 4];
         let mut reached = [0; 4];
         let mut missed = 0;
         for at in 0..distinct {
-            let height = shapes[at].height;
-            if height <= field.rows {
-                let within = FLOOR * ((2 << (field.rows - height)) - 1);
-                rests[at] = free[at] & !((free[at] & !TOP) << 1) & within;
+            if rests[at] == 0 {
+                continue;
             }
-            reached[at] = match self.mode {
-                DropMode::Soft => spread(free[at] & AIR, free[at]),
-                DropMode::Hard => fall(free[at]),
-            };
+            reached[at] = fall(free[at]);
+            if self.mode == DropMode::Soft && rests[at] & !reached[at] != 0 {
+                reached[at] = spread(reached[at], free[at]);
+            }
             missed |= rests[at] & !reached[at];
         }
         // Turns matter only if the piece cannot reach some resting position without them.
         if missed != 0 && self.mode == DropMode::Soft {
-            for at in distinct..4 {
-                reached[at] = reached[at % distinct];
+            for at in 0..4 {
+                reached[at] = if at < distinct {
+                    spread(free[at] & AIR, free[at])
+                } else {
+                    reached[at % distinct]
+                };
             }
-            self.flood(piece, &free, &rests, &mut reached);
+            self.flood(piece, free, rests, &mut reached);
             for at in distinct..4 {
                 reached[at % distinct] |= reached[at];
             }
@@ -369,7 +374,6 @@ impl LowPlacements {
         for at in 0..distinct {
             rests[at] &= reached[at];
         }
-        rests
     }
 
     /// Adds the positions that a piece reaches by turns to `reached`, which initially contains the positions reached
@@ -488,10 +492,73 @@ fn spread(mut reached: u64, free: u64) -> u64 {
 }
 
 /// Returns the positions through which a piece falls straight down from above the field.
+#[inline(always)]
 fn fall(free: u64) -> u64 {
-    let mut reached = free & AIR;
-    for _ in 0..BITS {
-        reached |= (reached & !FLOOR) >> 1 & free;
+    let blocked = !free & ALL & !AIR;
+    let blocked = blocked | (blocked & !FLOOR) >> 1;
+    free & !(blocked | (blocked & !(FLOOR * 0b11)) >> 2)
+}
+
+/// The positions within the remaining rows at which a piece lies on a filled cell or the floor, whether or not it can
+/// reach them. To search the movement of a piece takes longer than to find these positions.
+#[derive(Clone, Debug)]
+pub struct Rests<'a> {
+    field: &'a LowField,
+    piece: Piece,
+    free: [u64; 4],
+    /// Positions for each distinct shape.
+    positions: [u64; 4],
+}
+
+impl<'a> Rests<'a> {
+    /// Finds the positions.
+    #[inline]
+    pub fn new(field: &'a LowField, piece: Piece) -> Rests<'a> {
+        let free = free_positions(field, piece);
+        let mut positions = [0; 4];
+        let shapes = &SHAPES[piece.index()];
+        for at in 0..DISTINCT[piece.index()] {
+            let height = shapes[at].height;
+            if height <= field.rows {
+                let within = FLOOR * ((2 << (field.rows - height)) - 1);
+                positions[at] = free[at] & !((free[at] & !TOP) << 1) & within;
+            }
+        }
+        Rests {
+            field,
+            piece,
+            free,
+            positions,
+        }
     }
-    reached
+
+    /// Keeps the positions for which `accepts` returns `true` for the field after the placement.
+    #[inline]
+    pub fn filter(mut self, mut accepts: impl FnMut(&LowField) -> bool) -> Rests<'a> {
+        for orientation in Orientation::ALL {
+            let mut positions = self.positions[orientation.index()];
+            let mut kept = 0;
+            while positions != 0 {
+                let position = positions.trailing_zeros();
+                positions &= positions - 1;
+                let child = self
+                    .field
+                    .put(placement_at(self.piece, orientation, position));
+                // Without a branch, the processor overlaps the accesses to memory of several fields.
+                kept |= u64::from(accepts(&child)) << position;
+            }
+            self.positions[orientation.index()] = kept;
+        }
+        self
+    }
+}
+
+#[inline(always)]
+fn placement_at(piece: Piece, orientation: Orientation, position: u32) -> SrsPlacement {
+    SrsPlacement {
+        piece,
+        orientation,
+        x: (position / BITS as u32) as u8,
+        y: (position % BITS as u32) as u8,
+    }
 }

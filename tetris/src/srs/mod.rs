@@ -16,7 +16,7 @@ mod shapes;
 pub use bag::{Bag, BagError};
 pub use keys::{SrsKey, keys_to};
 pub use kicks::{KickError, KickTable, Kicks};
-pub use low::{LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS};
+pub use low::{LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS, Rests};
 pub use perft::{PerftLayer, perft};
 pub use placements::{DropMode, PlacementSet, Placements};
 pub use queue::{FirstChoices, Hold, HoldError};

@@ -6,7 +6,7 @@
 use super::super::expand::Expander;
 use super::super::solver::KeyHasher;
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::LowField;
+use hatebeam_tetris::srs::{LowField, Rests};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
@@ -56,11 +56,9 @@ impl Orders {
         }
         let mut pieces = 0u8;
         for piece in Piece::ALL {
-            self.expander
-                .placements()
-                .for_each(field, piece, |placement| {
-                    pieces |= u8::from(field.put(placement).is_clear()) << piece.index();
-                });
+            let placements = self.expander.placements();
+            let rests = Rests::new(field, piece).filter(LowField::is_clear);
+            placements.for_each_reached(rests, |_, _| pieces |= 1 << piece.index());
         }
         self.one.insert(field.key(), pieces);
         u64::from(pieces)

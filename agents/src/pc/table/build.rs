@@ -4,7 +4,7 @@ use super::super::solver::KeyHasher;
 use super::super::tiling::Tilings;
 use crate::play_numbered;
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::{LowField, LowFieldError, LowPlacements};
+use hatebeam_tetris::srs::{LowField, LowFieldError, LowPlacements, Rests};
 use std::hash::Hasher;
 use std::sync::{Mutex, PoisonError};
 
@@ -74,21 +74,20 @@ fn shard(key: u64) -> usize {
     hash(key) as usize % SHARDS
 }
 
-/// Calls `visit` with the key of each board after a placement of any piece that can possibly be cleared, until `visit`
-/// returns `false`.
-fn visit_children(placements: &LowPlacements, key: u64, mut visit: impl FnMut(u64) -> bool) {
-    let field = LowField::from_key(key);
-    for piece in Piece::ALL {
-        let mut continues = true;
-        placements.for_each(&field, piece, |placement| {
-            let child = field.put(placement);
-            if continues && !child.is_split() {
-                continues = visit(child.key());
-            }
-        });
-        if !continues {
-            return;
+/// A set of keys, divided into smaller ones.
+struct ShardedSet(Vec<KeySet>);
+
+impl ShardedSet {
+    fn of(keys: &[u64]) -> ShardedSet {
+        let mut sets = ShardedSet((0..SHARDS).map(|_| KeySet::default()).collect());
+        for &key in keys {
+            sets.0[shard(key)].insert(key, || false);
         }
+        sets
+    }
+
+    fn contains(&self, key: u64) -> bool {
+        self.0[shard(key)].contains(key)
     }
 }
 
@@ -109,43 +108,51 @@ pub(super) fn layers(
         progress(&format!("boards with {layer} pieces"));
         layers.push(expanded(&layers[layer - 1], placements, tilings, threads));
     }
-    let mut legal: Vec<KeySet> = (0..SHARDS).map(|_| KeySet::default()).collect();
+    let mut legal = ShardedSet::of(&[]);
     for layer in (0..pieces).rev() {
         progress(&format!("boards with {layer} pieces that can be cleared"));
         let is_last = layer + 1 == pieces;
-        let blocks: Vec<&[u64]> = layers[layer].chunks(BLOCK).collect();
-        let kept = play_numbered(
-            blocks.len(),
-            threads,
-            || (),
-            |(), number| {
-                let is_legal = |key: &u64| {
-                    let mut found = false;
-                    visit_children(placements, *key, |child| {
-                        found = if is_last {
-                            child == 0
-                        } else {
-                            legal[shard(child)].contains(child)
-                        };
-                        !found
-                    });
-                    found
-                };
-                blocks[number]
-                    .iter()
-                    .copied()
-                    .filter(is_legal)
-                    .collect::<Vec<u64>>()
-            },
-        );
-        layers[layer] = kept.concat();
-        legal = (0..SHARDS).map(|_| KeySet::default()).collect();
-        for &key in &layers[layer] {
-            legal[shard(key)].insert(key, || false);
-        }
+        let is_legal = |child: &LowField| {
+            if is_last {
+                child.is_clear()
+            } else {
+                legal.contains(child.key())
+            }
+        };
+        layers[layer] = with_child(&layers[layer], placements, threads, is_legal);
+        legal = ShardedSet::of(&layers[layer]);
     }
     layers.push(vec![0]);
     Ok(layers)
+}
+
+/// Returns the boards of a layer from which a placement of some piece leads to an accepted board.
+fn with_child(
+    layer: &[u64],
+    placements: &LowPlacements,
+    threads: usize,
+    accepts: impl Fn(&LowField) -> bool + Sync,
+) -> Vec<u64> {
+    let has_child = |key: &u64| {
+        let field = LowField::from_key(*key);
+        Piece::ALL.into_iter().any(|piece| {
+            let mut found = false;
+            let rests = Rests::new(&field, piece).filter(&accepts);
+            placements.for_each_reached(rests, |_, _| found = true);
+            found
+        })
+    };
+    let blocks: Vec<&[u64]> = layer.chunks(BLOCK).collect();
+    let kept = play_numbered(
+        blocks.len(),
+        threads,
+        || (),
+        |(), number| -> Vec<u64> {
+            let keys = blocks[number].iter().copied();
+            keys.filter(has_child).collect()
+        },
+    );
+    kept.concat()
 }
 
 /// Returns the boards of the next layer that pieces can cover, without duplicates.
@@ -165,15 +172,19 @@ fn expanded(
     let blocks: Vec<&[u64]> = layer.chunks(BLOCK).collect();
     let buffers = || vec![Vec::new(); SHARDS];
     play_numbered(blocks.len(), threads, buffers, |batches, number| {
-        for &key in blocks[number] {
-            visit_children(placements, key, |child| {
-                let shard = shard(child);
-                batches[shard].push(child);
+        for key in blocks[number] {
+            let field = LowField::from_key(*key);
+            let mut add = |child: LowField| {
+                let shard = shard(child.key());
+                batches[shard].push(child.key());
                 if batches[shard].len() == BATCH {
                     flush(shard, &mut batches[shard]);
                 }
-                true
-            });
+            };
+            for piece in Piece::ALL {
+                let rests = Rests::new(&field, piece).filter(|child| !child.is_split());
+                placements.for_each_reached(rests, |_, child| add(child));
+            }
         }
         for (shard, batch) in batches.iter_mut().enumerate() {
             flush(shard, batch);
