@@ -2,7 +2,7 @@
 
 use super::tiling::{Stock, StockTilings};
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
+use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowPlacements, Rests, SrsPlacement};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
@@ -91,7 +91,7 @@ impl Solver {
         Solver {
             placements: LowPlacements::new(table, mode),
             failed: HashSet::default(),
-            tilings: StockTilings::default(),
+            tilings: StockTilings::new(Stock::default()),
             children: vec![Vec::new(); 11],
             positions: 0,
             width: usize::MAX,
@@ -114,7 +114,6 @@ impl Solver {
             return Err(PcError::ShortQueue { given, needed });
         }
         self.failed.clear();
-        self.tilings.clear();
         self.positions = 0;
         let pieces = &queue[..queue.len().min(needed + usize::from(hold))];
         let mut solution = Vec::with_capacity(needed);
@@ -122,6 +121,7 @@ impl Solver {
             return Ok(Some(solution));
         };
         let queue = Queue { pieces: rest, hold };
+        self.tilings = StockTilings::new(queue.stock(oldest));
         let mut found = field.is_clear();
         let mut widths = WIDTHS.iter().filter(|_| !field.is_split());
         while let (false, Some(&width)) = (found, widths.next()) {
@@ -257,15 +257,13 @@ impl Solver {
     }
 
     fn expand(&self, field: &LowField, piece: Piece, is_oldest: bool, children: &mut Vec<Child>) {
-        self.placements.for_each(field, piece, |placement| {
-            let field = field.put(placement);
-            if !field.is_split() {
-                children.push(Child {
-                    placement,
-                    field,
-                    is_oldest,
-                });
-            }
+        let rests = Rests::new(field, piece).filter(|child| !child.is_split());
+        self.placements.for_each_reached(rests, |placement, field| {
+            children.push(Child {
+                placement,
+                field,
+                is_oldest,
+            });
         });
     }
 

@@ -7,8 +7,9 @@
 use super::solver::KeyHasher;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, MAX_LOW_ROWS, Orientation, WIDTH, cells};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Number of rows, and of bits per column.
@@ -44,8 +45,11 @@ pub(super) struct Tilings {
 }
 
 /// Numbers of pieces that are available, in four bits for each piece.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stock(u32);
+
+/// Highest bit of each number of a [`Stock`].
+const HIGHEST: u32 = 0x0888_8888;
 
 impl Stock {
     /// Returns the stock with one piece more.
@@ -57,6 +61,29 @@ impl Stock {
     pub(super) fn without(self, piece: Piece) -> Option<Stock> {
         let count = self.0 >> (4 * piece.index()) & 15;
         (count > 0).then(|| Stock(self.0 - (1 << (4 * piece.index()))))
+    }
+
+    /// Returns whether the stock has at least these pieces, of which at most seven are equal.
+    fn contains(self, pieces: Stock) -> bool {
+        // Numbers above seven count as seven, so that the highest bit is free for the borrow of each subtraction.
+        let many = self.0 & HIGHEST;
+        let upto_seven = self.0 & !HIGHEST | (many - (many >> 3));
+        ((upto_seven | HIGHEST) - pieces.0) & HIGHEST == HIGHEST
+    }
+
+    /// Returns the stock without pieces that it contains.
+    fn minus(self, pieces: Stock) -> Stock {
+        Stock(self.0 - pieces.0)
+    }
+
+    /// Returns the mirror images of the pieces.
+    fn mirrored(self) -> Stock {
+        let swap = |stock: u32, a: Piece, b: Piece| {
+            let (a, b) = (4 * a.index(), 4 * b.index());
+            let changed = (stock >> a ^ stock >> b) & 15;
+            stock ^ (changed << a | changed << b)
+        };
+        Stock(swap(swap(self.0, Piece::J, Piece::L), Piece::S, Piece::Z))
     }
 }
 
@@ -126,17 +153,142 @@ impl Tilings {
     }
 }
 
-/// Decides whether a stock of pieces can cover the empty cells of fields, and remembers second halves that failed.
-#[derive(Clone, Debug, Default)]
+/// Maximum number of empty cells of a half whose ways are listed. Lists of more cells are long and seldom used again.
+const LISTED_CELLS: u32 = 12;
+/// Number of fields after which ways are listed. Lists are worth the time only if many fields use them.
+const FIRST_FIELDS: u32 = 500;
+
+/// Pieces that cover the empty cells of a half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    /// Cells of the other half that the pieces cover too.
+    spill: u32,
+    pieces: Stock,
+    /// Orders of the rows in which some arrangement of the pieces is possible.
+    orders: u32,
+    /// Index after the last way with the same spill.
+    next_spill: u32,
+}
+
+/// Lists of all ways to cover the empty cells of halves. Each list is made at its first use.
+#[derive(Clone, Debug)]
+struct Ways {
+    /// All pieces that are available.
+    stock: Stock,
+    /// Whether pieces can cover cells of the other half.
+    can_spill: bool,
+    /// Start and end of the list of each half.
+    lists: HashMap<u64, (usize, usize), BuildHasherDefault<KeyHasher>>,
+    all: Vec<Way>,
+}
+
+impl Ways {
+    fn new(stock: Stock, can_spill: bool) -> Ways {
+        Ways {
+            stock,
+            can_spill,
+            lists: HashMap::default(),
+            all: Vec::new(),
+        }
+    }
+
+    /// Returns the start and the end of a half's list.
+    fn list(&mut self, half: u64) -> (usize, usize) {
+        if let Some(&list) = self.lists.get(&half) {
+            return list;
+        }
+        let mut found = Vec::new();
+        if half == FULL_HALF {
+            found.push(Way {
+                spill: 0,
+                pieces: Stock::default(),
+                orders: ALL_ORDERS,
+                next_spill: 0,
+            });
+        } else {
+            self.add_ways(half, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup_by(|same, way| {
+            let is_same = (same.spill, same.pieces) == (way.spill, way.pieces);
+            if is_same {
+                way.orders |= same.orders;
+            }
+            is_same
+        });
+        let list = (self.all.len(), self.all.len() + found.len());
+        let mut end = self.all.len();
+        for same in found.chunk_by_mut(|a, b| a.spill == b.spill) {
+            end += same.len();
+            same.iter_mut().for_each(|way| way.next_spill = end as u32);
+        }
+        self.all.append(&mut found);
+        self.lists.insert(half, list);
+        list
+    }
+
+    /// Appends the ways for each piece that covers the first empty cell.
+    fn add_ways(&mut self, half: u64, found: &mut Vec<Way>) {
+        let first = half.trailing_ones() as usize;
+        for cover in &Tilings::shared().covers[first % ROWS] {
+            let mask = cover.mask << (first / ROWS * ROWS);
+            let spill = (mask >> HALF_CELLS) as u32;
+            if half & mask != 0 || spill != 0 && !self.can_spill {
+                continue;
+            }
+            let (start, end) = self.list(half | mask & FULL_HALF);
+            for way in &self.all[start..end] {
+                let orders = way.orders & cover.orders;
+                let pieces = way.pieces.with(cover.piece);
+                if way.spill & spill == 0 && orders != 0 && self.stock.contains(pieces) {
+                    found.push(Way {
+                        spill: way.spill | spill,
+                        pieces,
+                        orders,
+                        next_spill: 0,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Decides whether pieces of a stock can cover the empty cells of fields, and remembers ways to cover halves.
+#[derive(Clone, Debug)]
 pub(super) struct StockTilings {
-    /// Cells of second halves with the stock, and orders of the rows.
+    /// Fields of which the left half has fewer empty cells.
+    left: HalfTilings,
+    /// Mirror images of the other fields.
+    right: HalfTilings,
+    /// Number of fields that have been decided.
+    fields: u32,
+}
+
+/// Ways to cover the first and the second half of fields.
+#[derive(Clone, Debug)]
+struct HalfTilings {
+    first: Ways,
+    second: Ways,
+    /// Second halves without a list that failed: cells and stock, and orders of the rows.
     failed: HashSet<(u64, u32), BuildHasherDefault<KeyHasher>>,
+    /// Maximum number of empty cells of a half whose ways are listed.
+    listed: u32,
 }
 
 impl StockTilings {
-    /// Forgets the second halves.
-    pub(super) fn clear(&mut self) {
-        self.failed.clear();
+    /// Creates an empty memory for stocks that are a part of `stock`.
+    pub(super) fn new(stock: Stock) -> StockTilings {
+        let halves = |stock| HalfTilings {
+            first: Ways::new(stock, true),
+            second: Ways::new(stock, false),
+            failed: HashSet::default(),
+            listed: 0,
+        };
+        StockTilings {
+            left: halves(stock),
+            right: halves(stock.mirrored()),
+            fields: 0,
+        }
     }
 
     /// Returns whether pieces of a stock can cover the empty cells of a field.
@@ -145,39 +297,99 @@ impl StockTilings {
     }
 
     fn can_fill_cells(&mut self, cells: u64, stock: Stock) -> bool {
-        let tilings = Tilings::shared();
-        tilings.can_fill_cells(cells) && self.search(tilings, cells | !FULL, ALL_ORDERS, stock)
+        self.fields += 1;
+        if self.fields == FIRST_FIELDS {
+            self.left.listed = LISTED_CELLS;
+            self.right.listed = LISTED_CELLS;
+        }
+        if (cells & FULL_HALF).count_ones() < (cells >> HALF_CELLS).count_ones() {
+            let (cells, stock) = (mirrored(cells), stock.mirrored());
+            self.right.search_first(cells, ALL_ORDERS, stock)
+        } else {
+            self.left.search_first(cells, ALL_ORDERS, stock)
+        }
+    }
+}
+
+impl HalfTilings {
+    /// Covers the first half, and then the second one.
+    fn search_first(&mut self, cells: u64, orders: u32, stock: Stock) -> bool {
+        let (half, second) = (cells & FULL_HALF, cells >> HALF_CELLS);
+        if (half ^ FULL_HALF).count_ones() > self.listed {
+            return fitting_covers(cells, orders, stock).any(|after| {
+                after.cells <= FULL && self.search_first(after.cells, after.orders, after.stock)
+            });
+        }
+        let (mut start, end) = self.first.list(half);
+        while start < end {
+            let way = self.first.all[start];
+            let next = way.next_spill as usize;
+            let spill = u64::from(way.spill);
+            let is_free = second & spill == 0;
+            if is_free && self.search_ways(start..next, second | spill, orders, stock) {
+                return true;
+            }
+            start = next;
+        }
+        false
     }
 
-    fn search(&mut self, tilings: &Tilings, cells: u64, orders: u32, stock: Stock) -> bool {
-        let first = cells.trailing_ones() as usize;
-        if first == u64::BITS as usize {
-            return true;
-        }
-        let second = cells >> HALF_CELLS & FULL_HALF;
-        let is_second = first >= HALF_CELLS;
-        if is_second && tilings.closed[second as usize] & orders == 0 {
+    /// Covers the second half after one of the ways of the first half, which have the same spill.
+    fn search_ways(&mut self, ways: Range<usize>, half: u64, orders: u32, stock: Stock) -> bool {
+        if Tilings::shared().closed[half as usize] & orders == 0 {
             return false;
         }
-        let key = (second | u64::from(stock.0) << HALF_CELLS, orders);
-        if is_second && self.failed.contains(&key) {
-            return false;
-        }
-        let shift = first / ROWS * ROWS;
-        let found = tilings.covers[first % ROWS].iter().any(|cover| {
-            let mask = cover.mask << shift;
-            let orders = orders & cover.orders;
-            cells & mask == 0
-                && orders != 0
-                && stock
-                    .without(cover.piece)
-                    .is_some_and(|stock| self.search(tilings, cells | mask, orders, stock))
-        });
-        if is_second && !found {
-            self.failed.insert(key);
-        }
-        found
+        ways.into_iter().any(|index| {
+            let way = self.first.all[index];
+            way.orders & orders != 0
+                && stock.contains(way.pieces)
+                && self.search_second(half, orders & way.orders, stock.minus(way.pieces))
+        })
     }
+
+    fn search_second(&mut self, half: u64, orders: u32, stock: Stock) -> bool {
+        if (half ^ FULL_HALF).count_ones() > self.listed {
+            let key = (half | u64::from(stock.0) << HALF_CELLS, orders);
+            if Tilings::shared().closed[half as usize] & orders == 0 || self.failed.contains(&key) {
+                return false;
+            }
+            let found = fitting_covers(half, orders, stock).any(|after| {
+                after.cells <= FULL_HALF
+                    && self.search_second(after.cells, after.orders, after.stock)
+            });
+            if !found {
+                self.failed.insert(key);
+            }
+            return found;
+        }
+        let (start, end) = self.second.list(half);
+        let mut ways = self.second.all[start..end].iter();
+        ways.any(|way| way.orders & orders != 0 && stock.contains(way.pieces))
+    }
+}
+
+/// Cells after a piece has covered the first empty one, with the orders and the pieces that are left.
+struct Covered {
+    cells: u64,
+    orders: u32,
+    stock: Stock,
+}
+
+/// Returns all ways to cover the first empty cell.
+fn fitting_covers(cells: u64, orders: u32, stock: Stock) -> impl Iterator<Item = Covered> {
+    let first = cells.trailing_ones() as usize;
+    let covers = &Tilings::shared().covers[first % ROWS];
+    covers.iter().filter_map(move |cover| {
+        let mask = cover.mask << (first / ROWS * ROWS);
+        let orders = orders & cover.orders;
+        let fits = cells & mask == 0 && orders != 0;
+        let stock = stock.without(cover.piece).filter(|_| fits)?;
+        Some(Covered {
+            cells: cells | mask,
+            orders,
+            stock,
+        })
+    })
 }
 
 /// Returns the covers of all pieces in all orientations, with all rows that they can skip.
@@ -309,7 +521,7 @@ mod tests {
     #[test]
     fn stocks_that_fill_fields_equal_those_of_slow_search() {
         let covers = all_covers();
-        let mut tilings = StockTilings::default();
+        let mut tilings = StockTilings::new(Stock(0x0555_5555));
         let mut rng = Rng::new(11);
         let mut both = [0; 2];
         for _ in 0..1000 {
@@ -318,7 +530,12 @@ mod tests {
             let pieces = (0..left + 1).map(|_| Piece::ALL[rng.below(7)]);
             let stock = pieces.fold(Stock::default(), Stock::with);
             let slow = (0..ORDERS).any(|order| can_fill_slowly(cells, order, &covers, stock));
-            let fast = tilings.can_fill_cells(cells, stock);
+            let fast = StockTilings::new(stock).can_fill_cells(cells, stock);
+            assert_eq!(
+                tilings.can_fill_cells(cells, stock),
+                fast,
+                "{cells:x} {stock:?}"
+            );
             assert_eq!(fast, slow, "{cells:x} {stock:?}");
             both[usize::from(fast)] += 1;
         }
