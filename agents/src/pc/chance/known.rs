@@ -3,6 +3,7 @@
 
 use super::super::expand::Expander;
 use super::super::solver::state_key;
+use super::super::tiling::{Stock, StockTilings};
 use super::future::Futures;
 use super::orders::KeyMap;
 use super::supply::{Tail, fold_values, fold_words};
@@ -12,6 +13,9 @@ use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
 
 /// Number of fields that a thread evaluates at a time.
 const BLOCK: usize = 256;
+/// Maximum number of pieces left of a state that is not followed unless the possible pieces can cover its field. With more
+/// pieces, most fields can be covered.
+const TILED: usize = 6;
 /// Index of a state that is not followed.
 const NONE: u32 = u32::MAX;
 
@@ -50,21 +54,86 @@ struct Level {
 }
 
 impl Level {
+    /// Finds the moves from each state that place its held piece or the next one. Returns the level and the states of the
+    /// next level.
+    fn new(
+        states: Vec<State>,
+        next: Piece,
+        expander: &Expander,
+        threads: usize,
+    ) -> (Level, Vec<State>) {
+        let blocks: Vec<&[State]> = states.chunks(BLOCK).collect();
+        let expand = |(): &mut (), number: usize| {
+            let (mut children, mut ends) = (Vec::new(), Vec::new());
+            for state in blocks[number] {
+                state.moves(next, expander, |_, child| children.push(child));
+                ends.push(children.len() as u32);
+            }
+            (children, ends)
+        };
+        let expanded = play_numbered(blocks.len(), threads, || (), expand);
+        let (mut moves, mut all_ends, mut following) = (Vec::new(), Vec::new(), Vec::new());
+        let mut known: KeyMap<u64, u32> = KeyMap::default();
+        for (children, ends) in expanded {
+            all_ends.extend(ends.iter().map(|end| moves.len() as u32 + end));
+            moves.extend(children.iter().map(|child| {
+                *known.entry(child.key()).or_insert_with(|| {
+                    following.push(*child);
+                    following.len() as u32 - 1
+                })
+            }));
+        }
+        let level = Level {
+            states,
+            moves,
+            ends: all_ends,
+        };
+        (level, following)
+    }
+
+    /// Removes the states of the next level whose fields their held pieces and `rest` cannot cover, and the moves to them.
+    fn keep_possible(&mut self, following: &mut Vec<State>, rest: Stock, threads: usize) {
+        if following
+            .first()
+            .is_none_or(|state| state.field.pieces_left() > TILED)
+        {
+            return;
+        }
+        let blocks: Vec<&[State]> = following.chunks(BLOCK).collect();
+        let all = Piece::ALL.iter().fold(rest, |all, &piece| all.with(piece));
+        let tilings = || StockTilings::new(all);
+        let possible = play_numbered(blocks.len(), threads, tilings, |tilings, number| {
+            let is_possible = |state: &State| tilings.can_fill(&state.field, rest.with(state.held));
+            blocks[number].iter().map(is_possible).collect::<Vec<_>>()
+        });
+        let possible = possible.concat();
+        self.keep_states(following, |index| possible[index]);
+    }
+
     /// Removes all but the `width` most compact states of the next level, and the moves to them.
-    fn keep(&mut self, following: &mut Vec<State>, width: usize) {
+    fn keep_compact(&mut self, following: &mut Vec<State>, width: usize) {
         let mut order: Vec<u32> = (0..following.len() as u32).collect();
         order.select_nth_unstable_by_key(width, |&index| {
             (following[index as usize].field.open_sides(), index)
         });
-        order.truncate(width);
-        order.sort_unstable();
-        let mut places = vec![NONE; following.len()];
-        for (place, &index) in order.iter().enumerate() {
-            places[index as usize] = place as u32;
-            following[place] = following[index as usize];
+        let mut is_compact = vec![false; following.len()];
+        for &index in &order[..width] {
+            is_compact[index as usize] = true;
         }
-        following.truncate(width);
-        for index in &mut self.moves {
+        self.keep_states(following, |index| is_compact[index]);
+    }
+
+    /// Removes the states of the next level that are not `kept`, and the moves to them.
+    fn keep_states(&mut self, following: &mut Vec<State>, kept: impl Fn(usize) -> bool) {
+        let mut places = vec![NONE; following.len()];
+        let mut len = 0;
+        for index in (0..following.len()).filter(|&index| kept(index)) {
+            following[len] = following[index];
+            places[index] = len as u32;
+            len += 1;
+        }
+        following.truncate(len);
+        for index in self.moves.iter_mut().filter(|index| **index != NONE) {
             *index = places[*index as usize];
         }
     }
@@ -125,12 +194,14 @@ pub(super) struct KnownMoves {
 impl KnownMoves {
     /// Lists the states after each number of moves with the known pieces, of which there are at least two. At most `width`
     /// states after each number of moves are followed, the most compact ones; the results are lower bounds if there are
-    /// more.
+    /// more. `later` are the pieces that can follow the known ones.
     pub(super) fn new(
         field: &LowField,
         pieces: &[Piece],
+        later: Stock,
         expander: &Expander,
         width: usize,
+        threads: usize,
     ) -> KnownMoves {
         let root = State {
             field: *field,
@@ -141,26 +212,16 @@ impl KnownMoves {
         let mut levels = Vec::new();
         let mut is_complete = true;
         let mut states = vec![root];
-        for &next in &pieces[1..] {
-            let mut level = Level {
-                states,
-                ..Level::default()
-            };
-            let mut following = Vec::new();
-            let mut known: KeyMap<u64, u32> = KeyMap::default();
-            for state in &level.states {
-                state.moves(next, expander, |_, child| {
-                    let index = known.entry(child.key()).or_insert_with(|| {
-                        following.push(child);
-                        following.len() as u32 - 1
-                    });
-                    level.moves.push(*index);
-                });
-                level.ends.push(level.moves.len() as u32);
-            }
-            is_complete &= following.len() <= width;
+        let stock = |pieces: &[Piece]| pieces.iter().fold(later, |stock, &piece| stock.with(piece));
+        for (placed, &next) in pieces.iter().enumerate().skip(1) {
+            let (mut level, mut following) = Level::new(states, next, expander, threads);
+            let rest = stock(&pieces[placed + 1..]);
             if following.len() > width {
-                level.keep(&mut following, width);
+                level.keep_compact(&mut following, width);
+                is_complete = false;
+            } else if width == usize::MAX {
+                // It would take longer to check the states of a narrower search than to follow them.
+                level.keep_possible(&mut following, rest, threads);
             }
             levels.push(level);
             states = following;

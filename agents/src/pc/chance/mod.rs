@@ -246,9 +246,17 @@ impl<'a> Game<'a> {
         let (placements, wins) = if self.field.is_clear() || self.field.is_split() {
             Default::default()
         } else if self.first.len() > 1 {
-            let known = KnownMoves::new(&self.field, self.first, &self.expander, width);
-            is_exact = known.is_complete;
             let mut supply = self.supply();
+            let later = supply.stock(self.bag);
+            let known = KnownMoves::new(
+                &self.field,
+                self.first,
+                later,
+                &self.expander,
+                width,
+                threads,
+            );
+            is_exact = known.is_complete;
             let sequences = Sequences {
                 tails: &supply.tails(0, self.bag),
                 sizes: &supply.sizes(0, self.bag),

@@ -1,5 +1,6 @@
 //! The pieces that a queue can bring.
 
+use super::super::tiling::Stock;
 use super::orders::{ALL_ONE, KeyMap, PIECES};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::Bag;
@@ -77,6 +78,22 @@ impl Supply {
         }
         bag.pieces()
             .fold(known, |bits, piece| bits | 1 << piece.index())
+    }
+
+    /// Returns the pieces that a queue can bring. Each bag after the first one counts as a whole.
+    pub(super) fn stock(&self, bag: Bag) -> Stock {
+        let mut stock = self
+            .known
+            .iter()
+            .fold(Stock::default(), |stock, &piece| stock.with(piece));
+        let unknown = self.len - self.known.len();
+        let (mut drawn, mut bag) = (0, bag);
+        while drawn < unknown {
+            stock = bag.pieces().fold(stock, Stock::with);
+            drawn += bag.left() as usize;
+            bag = Bag::FULL;
+        }
+        stock
     }
 
     /// Returns the number of possible pieces at each position from `position` on.
