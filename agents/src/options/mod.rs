@@ -6,7 +6,7 @@ mod pc;
 
 pub use drop::DropOptions;
 pub use nes::{NesOptions, NesPiecesOptions};
-pub use pc::{FieldOptions, drop_mode};
+pub use pc::{FieldOptions, RulesOptions};
 
 use hatebeam_tetris::FieldError;
 use hatebeam_tetris::drop::{DropError, SetError};

@@ -15,9 +15,17 @@ pub struct FieldOptions {
         hide_default_value = true
     )]
     field: String,
+    /// Number of rows and movement of pieces.
+    #[command(flatten)]
+    pub rules: RulesOptions,
+}
+
+/// Options for the number of rows to clear and the movement of pieces.
+#[derive(Debug, clap::Args)]
+pub struct RulesOptions {
     /// Number of rows to clear, 1 to 4
     #[arg(long, value_name = "N", default_value_t = 4)]
-    lines: usize,
+    pub lines: usize,
     /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t, srsplus (TETR.IO), or a kick file of solution-finder
     #[arg(long, value_name = "TABLE", default_value = "srs")]
     pub kicks: String,
@@ -31,9 +39,11 @@ impl FieldOptions {
     pub fn field(&self) -> Result<LowField, OptionError> {
         let rows = self.field.split('/').filter(|row| !row.is_empty());
         let field = parse_field(&rows.collect::<Vec<_>>()).map_err(OptionError::Rows)?;
-        LowField::of(&field, self.lines).map_err(OptionError::Field)
+        LowField::of(&field, self.rules.lines).map_err(OptionError::Field)
     }
+}
 
+impl RulesOptions {
     /// Returns the built-in kick table with the given name, or reads the table from the file with this name.
     pub fn kicks(&self) -> Result<KickTable, OptionError> {
         let error = match self.kicks.parse::<Kicks>() {
@@ -51,11 +61,10 @@ impl FieldOptions {
 
     /// Returns the drop mode.
     pub fn drop_mode(&self) -> DropMode {
-        drop_mode(self.hard_drop)
+        if self.hard_drop {
+            DropMode::Hard
+        } else {
+            DropMode::Soft
+        }
     }
-}
-
-/// Returns [`DropMode::Hard`] if `hard` is true, otherwise [`DropMode::Soft`].
-pub fn drop_mode(hard: bool) -> DropMode {
-    if hard { DropMode::Hard } else { DropMode::Soft }
 }

@@ -6,7 +6,7 @@ use crate::output;
 use anyhow::{Context, ensure};
 use clap::Subcommand;
 use hatebeam_agents::json::{Finders, best_answer, chance_answer, pc_chance, pc_placements};
-use hatebeam_agents::options::{FieldOptions, drop_mode};
+use hatebeam_agents::options::{FieldOptions, RulesOptions};
 use hatebeam_agents::pc::{
     BestMove, BoardTable, HoldSlot, PcFinder, PcGame, PcPosition, best_move, best_text,
     chance_text, chances, counts_text,
@@ -101,32 +101,36 @@ struct ChanceArgs {
     threads: ThreadsArgs,
 }
 
+/// Help of the kick tables for which `pc table` can build a table.
+const TABLE_KICKS: &str =
+    "Kick table: nokick, srs, srs+180j (Jstris), srs+180t or srsplus (TETR.IO)";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::TABLE_HELP)]
+#[command(after_help = text::TABLE_HELP, mut_arg("kicks", |kicks| kicks.help(TABLE_KICKS)))]
 struct TableArgs {
     /// File to write
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Number of rows to clear, 1 to 4
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    lines: usize,
-    /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t or srsplus (TETR.IO)
-    #[arg(long, value_name = "TABLE", default_value = "srs")]
-    kicks: String,
-    /// Drop pieces only from above, without moving them below the surface
-    #[arg(long)]
-    hard_drop: bool,
+    #[command(flatten)]
+    rules: RulesOptions,
     #[command(flatten)]
     threads: ThreadsArgs,
 }
 
 impl TableArgs {
     fn run(&self) -> anyhow::Result<()> {
-        let kicks: Kicks = self.kicks.parse()?;
-        let (table, drop) = (KickTable::built_in(kicks), drop_mode(self.hard_drop));
+        let kicks: Kicks = self.rules.kicks.parse()?;
+        let (table, drop) = (KickTable::built_in(kicks), self.rules.drop_mode());
         let threads = self.threads.count();
         let progress = |step: &str| show_progress(step);
-        let built = BoardTable::build(self.lines, kicks.name(), &table, drop, threads, progress)?;
+        let built = BoardTable::build(
+            self.rules.lines,
+            kicks.name(),
+            &table,
+            drop,
+            threads,
+            progress,
+        )?;
         show_progress("");
         write_whole(&self.file, &built.bytes())?;
         output::print(counts_text(built.header()))
@@ -143,8 +147,8 @@ impl SolveArgs {
                 (false, true) => HoldSlot::Full,
                 (false, false) => HoldSlot::Empty,
             },
-            kicks: self.field.kicks()?,
-            drop: self.field.drop_mode(),
+            kicks: self.field.rules.kicks()?,
+            drop: self.field.rules.drop_mode(),
         };
         let solutions = game.solutions(limit)?;
         ensure!(
@@ -184,10 +188,10 @@ impl ChanceArgs {
             bag: bag.context("impossible pieces: name the pieces left in the bag with --left")?,
             pieces_in_all: field.pieces_left() + 1,
         };
-        let mode = self.field.drop_mode();
-        let mut finder = PcFinder::new(&self.field.kicks()?, mode);
+        let mode = self.field.rules.drop_mode();
+        let mut finder = PcFinder::new(&self.field.rules.kicks()?, mode);
         if let Some(table) = table {
-            table.check_rules(&self.field.kicks, mode)?;
+            table.check_rules(&self.field.rules.kicks, mode)?;
             finder = finder.with_table(table);
         }
         if self.best {
