@@ -55,5 +55,5 @@ because they were selected on them: compare them with other weights in games wit
 
 Examples:
   hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 300
-  hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 600 --method genetic
+  hatebeam agents train my-weights --agent bcts --height 10 --games 50 --method genetic
   hatebeam agents compare bcts --weights my-weights/weights.toml --height 10 --seed 2";
