@@ -103,7 +103,7 @@ fn results_for_queues_from_empty_field_match_test_vectors() {
 }
 
 #[test]
-fn results_for_queues_of_eleven_match_test_vectors() {
+fn results_for_queues_of_eleven_pieces_match_test_vectors() {
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     for line in vectors("pc_queues_many")["queues"]
         .as_array()
@@ -212,7 +212,7 @@ fn results_for_fixed_queues_match_solution_finder() {
 }
 
 #[test]
-fn short_queue_is_an_error_and_cleared_field_is_solved() {
+fn solver_rejects_short_queue_and_solves_cleared_field() {
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let empty = LowField::empty(4).unwrap();
     let short = solver.solve(&empty, &[Piece::I; 9], true);
@@ -229,7 +229,7 @@ fn short_queue_is_an_error_and_cleared_field_is_solved() {
 }
 
 #[test]
-fn number_of_rows_in_a_request_limits_placements() {
+fn requested_number_of_rows_limits_placements() {
     let count = |lines: &str| {
         let answer = pc_placements(&format!(r#"{{"piece":"O"{lines}}}"#)).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();

@@ -40,7 +40,7 @@ fn chances_of_first_moves_match_test_vectors() {
         let adaptive = &answer["moves"][0]["adaptive"];
         assert_eq!(
             *adaptive, answer["best_adaptive"],
-            "the best move is the first one"
+            "the first move is the best move"
         );
         let mut request = case.clone();
         request["best"] = json!(true);
@@ -160,7 +160,7 @@ fn knowing_more_pieces_never_lowers_adaptive_chance() {
             .adaptive
             .probability()
     };
-    // If one piece is left in the bag, it is known to come next.
+    // If only one piece is left in the bag, the next piece is certain.
     assert_eq!(best("OTSZIJ", "L"), best("OTSZIJL", ""));
     let mean = (best("OTSZIJ", "L") + best("OTSZIL", "J")) / 2.0;
     assert!(best("OTSZI", "JL") <= mean);
@@ -189,7 +189,6 @@ fn error_for_impossible_position_names_the_reason() {
     assert_eq!(refused("IJL", "OSTZ", 11), unseen);
 }
 
-/// Builds a table for two rows.
 fn two_rows(kicks: Kicks, drop: DropMode) -> BoardTable {
     let table = KickTable::built_in(kicks);
     BoardTable::build(2, kicks.name(), &table, drop, 2, |_| ()).unwrap()
@@ -219,7 +218,7 @@ fn tables_for_four_rows_have_known_board_counts() {
         .unwrap()
     {
         let Ok(kicks) = kicks.parse::<Kicks>() else {
-            continue; // This entry is for the union of two tables.
+            continue; // This entry is for two kick tables together.
         };
         let table = KickTable::built_in(kicks);
         let built = BoardTable::build(4, kicks.name(), &table, DropMode::Soft, 2, |_| ()).unwrap();
@@ -228,7 +227,7 @@ fn tables_for_four_rows_have_known_board_counts() {
 }
 
 #[test]
-fn reading_a_table_gives_the_table_that_was_written() {
+fn table_has_documented_format_and_damage_is_detected() {
     let table = two_rows(Kicks::Srs, DropMode::Soft);
     let bytes = table.bytes();
     let text = String::from_utf8_lossy(&bytes);

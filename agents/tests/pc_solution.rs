@@ -46,9 +46,8 @@ fn solution_of_two_squares_has_keys_and_picture() {
 }
 
 #[test]
-fn picture_shows_pieces_where_they_were_before_rows_were_cleared() {
-    // The lowest row is cleared first, so the square then comes to rest on the floor. The picture shows it one row
-    // higher.
+fn picture_shows_pieces_in_their_original_rows() {
+    // The I piece clears the lowest row. The O piece then rests on the floor, but the picture shows it one row higher.
     let game = game(&[], "");
     let game = PcGame {
         field: LowField::of(
@@ -92,7 +91,7 @@ fn assert_hold(game: &PcGame, steps: &[Step]) {
 }
 
 #[test]
-fn hold_is_pressed_only_if_current_piece_is_not_placed() {
+fn hold_key_is_pressed_only_if_current_piece_is_not_placed() {
     let mut presses = 0;
     for (queue, hold) in [
         ("SOLTZJIZLSI", HoldSlot::Empty),
@@ -125,7 +124,7 @@ fn hold_is_pressed_only_if_current_piece_is_not_placed() {
 }
 
 #[test]
-fn hold_is_never_pressed_if_it_is_disabled() {
+fn hold_key_is_never_pressed_if_hold_is_disabled() {
     let rows = ["XXXXXX____", "XXXXXX____"];
     let game = PcGame {
         field: LowField::of(&parse_field(&rows).unwrap(), 2).unwrap(),

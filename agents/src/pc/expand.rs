@@ -1,4 +1,4 @@
-//! The fields after each placement of a piece.
+//! Placements of a piece and the fields after them, without fields that obviously cannot be cleared.
 
 use super::table::BoardFilter;
 use super::tiling::Tilings;
@@ -6,24 +6,24 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, LowPlacements, Rests, SrsPlacement};
 use std::sync::Arc;
 
-/// Finds the fields after each placement that can possibly be cleared.
+/// Finds the placements of a piece, except those after which the field obviously cannot be cleared.
 #[derive(Clone, Debug)]
 pub(super) struct Expander {
     placements: LowPlacements,
     filter: Filter,
 }
 
-/// Decides which fields can possibly be cleared.
+/// A condition that every clearable field meets.
 #[derive(Clone, Debug)]
 pub(super) enum Filter {
-    /// The fields of a table, and a few others.
+    /// The filter of a table's boards contains the field.
     Boards(Arc<BoardFilter>),
-    /// Fields whose empty cells pieces can cover.
+    /// Pieces can cover the field's empty cells.
     Tilings,
 }
 
-/// Maximum number of pieces left of a field whose tilings are searched. With more pieces, almost every field can be
-/// covered.
+/// Maximum number of pieces left for which [`Filter::Tilings`] is checked. With more pieces left, almost every field
+/// meets the condition.
 const TILED: usize = 6;
 
 impl Filter {
@@ -45,7 +45,8 @@ impl Expander {
         &self.placements
     }
 
-    /// Calls `visit` with each placement of a piece and the field after it, unless no pieces can clear that field.
+    /// Calls `visit` with each reachable placement of a piece and the field after it. Skips fields that obviously
+    /// cannot be cleared.
     #[inline]
     pub(super) fn for_each(
         &self,

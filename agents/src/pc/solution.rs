@@ -1,5 +1,5 @@
-//! Human-readable forms of a perfect clear: a picture, a list of moves with keys, and a Fumen code, which an online
-//! editor of Tetris fields displays.
+//! Forms of a perfect clear for display: a picture, a list of moves with keys, and a Fumen code, which an online
+//! editor for Tetris fields can open.
 
 use super::{PcError, Solution, Solver};
 use fumen::{CellColor, Fumen, PieceType, RotationState};
@@ -26,9 +26,9 @@ pub enum HoldSlot {
 pub struct PcGame {
     /// Field to clear.
     pub field: LowField,
-    /// The held piece if there is one, the current piece, and the pieces after it.
+    /// Held piece if there is one, current piece, and the following pieces.
     pub queue: Vec<Piece>,
-    /// Hold slot.
+    /// State of the hold slot.
     pub hold: HoldSlot,
     /// Kick table.
     pub kicks: KickTable,
@@ -72,7 +72,7 @@ impl PcGame {
         Ok(solutions)
     }
 
-    /// Returns the moves of a solution. Fails if the solution cannot be played in this game.
+    /// Returns the moves of a solution. Returns an error if the solution cannot be played in this game.
     pub fn steps(&self, solution: &[SrsPlacement]) -> Result<Vec<Step>, PcError> {
         let mut field = self.field.to_field();
         let mut queue = Hold::new(self.queue.clone(), self.can_hold());
@@ -98,8 +98,9 @@ impl PcGame {
         Ok(steps)
     }
 
-    /// Returns the rows of the field as text, the highest row first: the letter of the piece that fills a cell, `X` for a
-    /// cell that was filled before, or `_` for an empty cell. Fails if a placement is outside the field.
+    /// Returns the rows of the field as text, starting with the highest row. A cell is the letter of the piece that
+    /// fills it, `X` if it was filled before, or `_` if it is empty. Returns an error if a placement is outside the
+    /// field.
     pub fn picture(&self, solution: &[SrsPlacement]) -> Result<Vec<String>, PcError> {
         let field = self.field.to_field();
         let mut rows: Vec<[char; WIDTH]> = (0..self.field.rows())
@@ -140,7 +141,7 @@ impl PcGame {
     }
 }
 
-/// Converts a placement to Fumen's form, in which the position is that of the piece's centre of rotation.
+/// Converts a placement to Fumen's form. Its position is the centre of rotation of the piece.
 fn fumen_piece(placement: &SrsPlacement) -> fumen::Piece {
     let (kind, cells) = match placement.piece {
         Piece::I => (PieceType::I, [(-1, 0), (0, 0), (1, 0), (2, 0)]),

@@ -1,4 +1,4 @@
-//! A depth-first search for perfect clears that remembers failed positions.
+//! Depth-first search for perfect clears. It remembers positions from which it found no perfect clear.
 
 use super::tiling::{Stock, StockTilings};
 use hatebeam_tetris::Piece;
@@ -7,11 +7,11 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
 
-/// The placements of a perfect clear in order. Each placement refers to the field without the rows that earlier
-/// placements cleared.
+/// Placements of a perfect clear, in order. The coordinates of each placement refer to the field from which the rows
+/// cleared by earlier placements have been removed.
 pub type Solution = Vec<SrsPlacement>;
 
-/// Error for a queue that cannot be searched.
+/// Error for invalid input to a search for perfect clears, or for a solution that cannot be played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PcError {
     /// The queue is too short.
@@ -24,15 +24,15 @@ pub enum PcError {
     },
     /// A seen piece contradicts the pieces that are left in the bag.
     #[error(
-        "piece {0} is impossible: it was drawn from the bag already, or is still left in it; check the seen pieces and those that are left in the bag"
+        "piece {0} is impossible: it was already drawn from the bag, or is still in it; check the seen pieces and the pieces left in the bag"
     )]
     Impossible(Piece),
-    /// A solution does not fit its queue and field.
+    /// The solution cannot be played.
     #[error("the solution cannot be played with this queue, kick table and drop mode")]
     NotPlayable,
     /// Too many pieces are unknown.
     #[error(
-        "{unseen} pieces are unknown: chances of at most {most} unknown pieces can be computed"
+        "{unseen} pieces are unknown: give more seen pieces, so that at most {most} are unknown"
     )]
     Unseen {
         /// Number of unknown pieces.
@@ -42,7 +42,7 @@ pub enum PcError {
     },
 }
 
-/// Finds perfect clears of known queues.
+/// Finds perfect clears for known queues of pieces.
 #[derive(Clone, Debug)]
 pub struct Solver {
     placements: LowPlacements,
@@ -51,20 +51,20 @@ pub struct Solver {
     /// Reusable lists of children, one for each number of pieces left.
     children: Vec<Vec<Child>>,
     positions: u64,
-    /// Number of children that are followed from each position.
+    /// Maximum number of children that the search follows from each position.
     width: usize,
 }
 
-/// A placement that the search follows, and the resulting field.
+/// A placement and the resulting field.
 #[derive(Clone, Copy, Debug)]
 struct Child {
     placement: SrsPlacement,
     field: LowField,
-    /// Whether the placed piece is the oldest unplaced piece. Otherwise it is the second oldest.
+    /// Whether the oldest unplaced piece was placed. If `false`, the second oldest was placed.
     is_oldest: bool,
 }
 
-/// Remaining pieces of the queue after the oldest one, and whether there is a hold slot.
+/// Unplaced pieces of the queue after the oldest one, and whether pieces can be held.
 #[derive(Clone, Copy)]
 struct Queue<'a> {
     pieces: &'a [Piece],
@@ -72,7 +72,7 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// Returns the remaining pieces.
+    /// Returns how many unplaced pieces of each kind there are, including `oldest`.
     fn stock(&self, oldest: Piece) -> Stock {
         let oldest = Stock::default().with(oldest);
         self.pieces
@@ -81,8 +81,8 @@ impl Queue<'_> {
     }
 }
 
-/// Numbers of children that are followed from each position, in one search after the other. Most queues have a perfect
-/// clear near the most compact fields.
+/// Values of [`Solver::width`] for successive searches. The first search is narrow, because most queues have a
+/// perfect clear that leads through the most compact fields.
 const WIDTHS: [usize; 2] = [4, usize::MAX];
 
 impl Solver {
@@ -133,8 +133,8 @@ impl Solver {
         Ok(found.then_some(solution))
     }
 
-    /// Calls `visit` with perfect clears, which differ in at least one placement, until it returns `false` or no perfect
-    /// clear is left.
+    /// Calls `visit` with each distinct perfect clear, until `visit` returns `false`. Does not call `visit` if the
+    /// field is already clear.
     pub fn solve_each(
         &mut self,
         field: &LowField,
@@ -145,7 +145,7 @@ impl Solver {
         if self.solve(field, queue, hold)?.is_none() || field.is_clear() {
             return Ok(());
         }
-        // A search that does not follow all children remembers positions that are not hopeless.
+        // A search that does not follow all children also remembers positions that have a perfect clear.
         self.failed.clear();
         let pieces = &queue[..queue.len().min(field.pieces_left() + usize::from(hold))];
         let rest = Queue {
@@ -156,7 +156,7 @@ impl Solver {
         Ok(())
     }
 
-    /// Visits every perfect clear from a position. Returns whether to continue, and whether there is a perfect clear.
+    /// Visits every perfect clear from a position. Returns whether to continue, and whether it found a perfect clear.
     fn visit_all(
         &mut self,
         field: &LowField,
@@ -203,13 +203,13 @@ impl Solver {
         (true, any)
     }
 
-    /// Returns the number of positions that the last search expanded.
+    /// Returns the number of positions that the last call of [`Solver::solve`] expanded.
     pub fn positions(&self) -> u64 {
         self.positions
     }
 
-    /// Searches from a field with the oldest unplaced piece and the pieces after it. Returns whether it found a perfect
-    /// clear. On success `solution` contains the placements, the last one first.
+    /// Searches for a perfect clear of a field with the oldest unplaced piece and the pieces after it. Returns
+    /// whether it found one. If it did, `solution` contains the placements in reverse order.
     fn search(
         &mut self,
         field: &LowField,
@@ -229,7 +229,7 @@ impl Solver {
         if let Some(next) = next.filter(|&next| queue.hold && next != oldest) {
             self.expand(field, next, false, &mut children);
         }
-        // Try fields with compact empty space first, because they are more often solvable.
+        // Try fields with compact empty space first, because they can be cleared more often.
         children.sort_by_cached_key(|child| child.field.open_sides());
         let found = children.iter().take(self.width).find(|child| {
             if child.field.is_clear() {
@@ -267,8 +267,8 @@ impl Solver {
         });
     }
 
-    /// Returns whether the remaining pieces cannot clear a field, because they cannot cover its empty cells or because a
-    /// search has failed.
+    /// Returns whether the search can skip a field: an earlier search from it failed, or the unplaced pieces cannot
+    /// cover its empty cells.
     fn is_hopeless(&mut self, field: &LowField, oldest: Piece, queue: Queue<'_>) -> bool {
         let key = state_key(field, oldest);
         if self.failed.contains(&key) {
@@ -282,7 +282,7 @@ impl Solver {
     }
 }
 
-/// Returns a number that identifies a field and the oldest unplaced piece.
+/// Returns a number that identifies the pair of a field and a piece.
 pub(super) fn state_key(field: &LowField, oldest: Piece) -> u64 {
     field.key() | (oldest as u64 & 3) << 16 | (oldest as u64 >> 2) << 22
 }

@@ -5,7 +5,6 @@ use hatebeam_tetris::srs::{LowField, SrsKey, SrsPlacement, WIDTH};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// A solution as JSON.
 #[derive(Serialize)]
 struct SolutionJson {
     picture: Vec<String>,
@@ -22,14 +21,14 @@ struct MoveJson {
     lines: u32,
 }
 
-/// Returns the number of each cell of a placement, which is column + 10 · row.
+/// Returns the numbers of a placement's four cells. The number of a cell is column + 10 · row.
 pub(crate) fn cell_numbers(placement: SrsPlacement) -> [usize; 4] {
     let cells = placement.cells();
     cells.map(|(x, y)| usize::from(y) * WIDTH + usize::from(x))
 }
 
 impl PcGame {
-    /// Describes a solution: its picture, its moves with keys, and its Fumen code.
+    /// Returns a text with the picture of a solution, its moves with their keys, and a URL with its Fumen code.
     pub fn text(&self, solution: &[SrsPlacement]) -> Result<String, PcError> {
         let mut text = String::new();
         for row in self.picture(solution)? {
@@ -76,7 +75,7 @@ impl PcGame {
     }
 }
 
-/// Returns the names of a move's keys. Repeated keys are written once with their count.
+/// Returns the names of a move's keys. A repeated key is written once, followed by its count.
 fn keys(step: &Step) -> String {
     let mut names: Vec<String> = step.hold.then(|| "hold".to_owned()).into_iter().collect();
     for group in step.keys.chunk_by(|a: &SrsKey, b| a == b) {
@@ -88,7 +87,7 @@ fn keys(step: &Step) -> String {
     names.join(" ")
 }
 
-/// Returns a picture of a field with a piece.
+/// Returns a picture of a field with a newly placed piece.
 fn move_picture(field: &LowField, placement: SrsPlacement) -> String {
     let mut text = String::new();
     let filled = field.to_field();
@@ -107,7 +106,7 @@ fn move_picture(field: &LowField, placement: SrsPlacement) -> String {
     text
 }
 
-/// Returns a picture of the best first move, and its chance.
+/// Returns a picture of the best first move, followed by its chance.
 pub fn best_text(field: &LowField, best: &BestMove) -> String {
     format!(
         "{}\nadaptive chance {:.3} %  {}\n",
@@ -117,7 +116,8 @@ pub fn best_text(field: &LowField, best: &BestMove) -> String {
     )
 }
 
-/// Returns a table of the chances of first moves, best first, and a picture of the best move.
+/// Returns a picture of the first of `moves`, followed by a list of the chances of all moves. `moves` must begin with
+/// the best move.
 pub fn chance_text(field: &LowField, moves: &[MoveChance]) -> String {
     let Some(best) = moves.first() else {
         return "no piece can be placed\n".to_owned();
@@ -140,7 +140,7 @@ pub fn chance_text(field: &LowField, moves: &[MoveChance]) -> String {
     text
 }
 
-/// Returns a table of the number of boards after each number of pieces, and the checksum.
+/// Returns a text with the number of boards after each number of pieces, their sum, and the digest of the board table.
 pub fn counts_text(header: &TableHeader) -> String {
     let mut text = "pieces      boards\n".to_owned();
     for (pieces, count) in header.counts.iter().enumerate() {

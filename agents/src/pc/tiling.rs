@@ -1,8 +1,8 @@
 //! A necessary condition for clearing a field: whole pieces can cover its empty cells.
 //!
-//! A piece covers each of its rows in one run of cells, but rows that are cleared before the piece is placed can lie
-//! between its rows. The condition therefore lets a piece skip rows, if the skipped rows can be full before all rows of
-//! the piece. It ignores the order of the pieces, how they move, and what carries them.
+//! The rows of a piece need not be adjacent in the field: rows that are cleared before the piece is placed can lie
+//! between them. The condition therefore allows a piece to skip rows if the skipped rows can become full before every
+//! row of the piece. It ignores the order and the movement of the pieces, and whether anything supports them.
 
 use super::solver::KeyHasher;
 use hatebeam_tetris::Piece;
@@ -12,7 +12,7 @@ use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Number of rows, and of bits per column.
+/// Maximum number of rows, and number of bits per column.
 const ROWS: usize = MAX_LOW_ROWS;
 /// Number of columns of one half of a field.
 const HALF: usize = WIDTH / 2;
@@ -23,47 +23,48 @@ const FULL_HALF: u64 = (1 << HALF_CELLS) - 1;
 const FULL: u64 = (1 << (2 * HALF_CELLS)) - 1;
 /// Number of orders in which four rows can become full.
 const ORDERS: usize = 24;
-/// Set of all orders of rows.
+/// Set of all these orders, one bit per order.
 const ALL_ORDERS: u32 = (1 << ORDERS) - 1;
 
-/// Cells that a piece covers, relative to the column of its first cell.
+/// Cells that a piece can cover if its leftmost column is column 0.
 #[derive(Clone, Copy, Debug)]
 struct Cover {
     mask: u64,
     piece: Piece,
-    /// Orders of the rows in which the skipped rows are full before the covered ones.
+    /// Orders of the rows in which the skipped rows become full before the covered rows.
     orders: u32,
 }
 
 /// Decides whether whole pieces can cover the empty cells of a field. Cells are numbered column by column.
 #[derive(Clone, Debug)]
 pub(super) struct Tilings {
-    /// Covers whose first cell is in each row.
+    /// Covers by the row of their first cell.
     covers: [Vec<Cover>; ROWS],
-    /// For each half of a field, the orders of rows in which pieces within the half can cover its empty cells.
+    /// For each set of filled cells of a half, the orders of rows in which pieces within the half can cover its empty
+    /// cells.
     closed: Box<[u32]>,
 }
 
-/// Numbers of pieces that are available, in four bits for each piece.
+/// Number of available pieces of each kind, in four bits per kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stock(u32);
 
-/// Highest bit of each number of a [`Stock`].
+/// Highest bit of each four-bit number in a [`Stock`].
 const HIGHEST: u32 = 0x0888_8888;
 
 impl Stock {
-    /// Returns the stock with one piece more.
+    /// Returns the stock with one more piece.
     pub(super) fn with(self, piece: Piece) -> Stock {
         Stock(self.0 + (1 << (4 * piece.index())))
     }
 
-    /// Returns the stock without one piece, or `None` if there is no such piece.
+    /// Returns the stock with one piece removed, or `None` if the stock does not contain the piece.
     pub(super) fn without(self, piece: Piece) -> Option<Stock> {
         let count = self.0 >> (4 * piece.index()) & 15;
         (count > 0).then(|| Stock(self.0 - (1 << (4 * piece.index()))))
     }
 
-    /// Returns whether the stock has at least these pieces, of which at most seven are equal.
+    /// Returns whether the stock contains all of `pieces`, which must contain at most seven pieces of each kind.
     fn contains(self, pieces: Stock) -> bool {
         // Numbers above seven count as seven, so that the highest bit is free for the borrow of each subtraction.
         let many = self.0 & HIGHEST;
@@ -71,12 +72,12 @@ impl Stock {
         ((upto_seven | HIGHEST) - pieces.0) & HIGHEST == HIGHEST
     }
 
-    /// Returns the stock without pieces that it contains.
+    /// Returns the stock without `pieces`, all of which it must contain.
     fn minus(self, pieces: Stock) -> Stock {
         Stock(self.0 - pieces.0)
     }
 
-    /// Returns the mirror images of the pieces.
+    /// Returns the stock in which each piece is replaced by its mirror image.
     fn mirrored(self) -> Stock {
         let swap = |stock: u32, a: Piece, b: Piece| {
             let (a, b) = (4 * a.index(), 4 * b.index());
@@ -90,7 +91,7 @@ impl Stock {
 static SHARED: LazyLock<Tilings> = LazyLock::new(Tilings::new);
 
 impl Tilings {
-    /// Returns the tilings, which are computed at the first call.
+    /// Returns the shared instance, which the first call computes.
     pub(super) fn shared() -> &'static Tilings {
         &SHARED
     }
@@ -137,7 +138,8 @@ impl Tilings {
         self.search(cells, ALL_ORDERS)
     }
 
-    /// Covers the first half cell by cell, and looks the second half up.
+    /// Returns whether pieces can cover the empty cells in one of `orders`. Tries all covers of the first half, and
+    /// looks up the second half in `closed`.
     fn search(&self, cells: u64, orders: u32) -> bool {
         let first = cells.trailing_ones() as usize;
         if first >= HALF_CELLS {
@@ -153,31 +155,33 @@ impl Tilings {
     }
 }
 
-/// Maximum number of empty cells of a half whose ways are listed. Lists of more cells are long and seldom used again.
+/// Maximum number of empty cells of a half for which ways to cover it are listed. Lists for more cells are long and
+/// rarely reused.
 const LISTED_CELLS: u32 = 12;
-/// Number of fields after which ways are listed. Lists are worth the time only if many fields use them.
+/// Index, counted from 1, of the first field for which ways to cover halves are listed. Lists save time only if many
+/// fields use them.
 const FIRST_FIELDS: u32 = 500;
 
-/// Pieces that cover the empty cells of a half.
+/// A way to cover the empty cells of a half with pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
-    /// Cells of the other half that the pieces cover too.
+    /// Cells of the other half that the pieces also cover.
     spill: u32,
     pieces: Stock,
-    /// Orders of the rows in which some arrangement of the pieces is possible.
+    /// Orders of the rows in which the pieces can cover these cells.
     orders: u32,
-    /// Index after the last way with the same spill.
+    /// Index in [`Ways::all`] after the last way of the same list with the same `spill`.
     next_spill: u32,
 }
 
-/// Lists of all ways to cover the empty cells of halves. Each list is made at its first use.
+/// Lists of all ways to cover the empty cells of halves. A list is created when it is first used.
 #[derive(Clone, Debug)]
 struct Ways {
     /// All pieces that are available.
     stock: Stock,
-    /// Whether pieces can cover cells of the other half.
+    /// Whether pieces may also cover cells of the other half.
     can_spill: bool,
-    /// Start and end of the list of each half.
+    /// Start and end in `all` of the list for each half.
     lists: HashMap<u64, (usize, usize), BuildHasherDefault<KeyHasher>>,
     all: Vec<Way>,
 }
@@ -192,7 +196,7 @@ impl Ways {
         }
     }
 
-    /// Returns the start and the end of a half's list.
+    /// Returns the start and the end in `all` of the list for a half.
     fn list(&mut self, half: u64) -> (usize, usize) {
         if let Some(&list) = self.lists.get(&half) {
             return list;
@@ -227,7 +231,7 @@ impl Ways {
         list
     }
 
-    /// Appends the ways for each piece that covers the first empty cell.
+    /// Appends the ways to cover a half with at least one empty cell. Ways with the same pieces can occur repeatedly.
     fn add_ways(&mut self, half: u64, found: &mut Vec<Way>) {
         let first = half.trailing_ones() as usize;
         for cover in &Tilings::shared().covers[first % ROWS] {
@@ -253,14 +257,14 @@ impl Ways {
     }
 }
 
-/// Decides whether pieces of a stock can cover the empty cells of fields, and remembers ways to cover halves.
+/// Decides whether pieces from a stock can cover the empty cells of fields, and remembers ways to cover halves.
 #[derive(Clone, Debug)]
 pub(super) struct StockTilings {
-    /// Fields of which the left half has fewer empty cells.
+    /// Tilings of fields whose right half is not fuller than the left half.
     left: HalfTilings,
-    /// Mirror images of the other fields.
+    /// Tilings of the mirror images of the other fields.
     right: HalfTilings,
-    /// Number of fields that have been decided.
+    /// Number of fields examined so far.
     fields: u32,
 }
 
@@ -269,14 +273,15 @@ pub(super) struct StockTilings {
 struct HalfTilings {
     first: Ways,
     second: Ways,
-    /// Second halves without a list that failed: cells and stock, and orders of the rows.
+    /// Second halves that could not be covered, identified by their cells and the stock, and by the orders of the
+    /// rows. Only halves without a list are remembered here.
     failed: HashSet<(u64, u32), BuildHasherDefault<KeyHasher>>,
-    /// Maximum number of empty cells of a half whose ways are listed.
+    /// Maximum number of empty cells of a half for which ways to cover it are listed.
     listed: u32,
 }
 
 impl StockTilings {
-    /// Creates an empty memory for stocks that are a part of `stock`.
+    /// Creates an instance for all stocks that `stock` contains.
     pub(super) fn new(stock: Stock) -> StockTilings {
         let halves = |stock| HalfTilings {
             first: Ways::new(stock, true),
@@ -291,7 +296,7 @@ impl StockTilings {
         }
     }
 
-    /// Returns whether pieces of a stock can cover the empty cells of a field.
+    /// Returns whether pieces from a stock can cover the empty cells of a field.
     pub(super) fn can_fill(&mut self, field: &LowField, stock: Stock) -> bool {
         self.can_fill_cells(field.column_bits(), stock)
     }
@@ -312,7 +317,7 @@ impl StockTilings {
 }
 
 impl HalfTilings {
-    /// Covers the first half, and then the second one.
+    /// Returns whether pieces can cover the first half and then the second half.
     fn search_first(&mut self, cells: u64, orders: u32, stock: Stock) -> bool {
         let (half, second) = (cells & FULL_HALF, cells >> HALF_CELLS);
         if (half ^ FULL_HALF).count_ones() > self.listed {
@@ -334,7 +339,8 @@ impl HalfTilings {
         false
     }
 
-    /// Covers the second half after one of the ways of the first half, which have the same spill.
+    /// Returns whether pieces can cover the second half after one of `ways` has covered the first half. All of `ways`
+    /// have the same spill, which is already filled in `half`.
     fn search_ways(&mut self, ways: Range<usize>, half: u64, orders: u32, stock: Stock) -> bool {
         if Tilings::shared().closed[half as usize] & orders == 0 {
             return false;
@@ -368,14 +374,14 @@ impl HalfTilings {
     }
 }
 
-/// Cells after a piece has covered the first empty one, with the orders and the pieces that are left.
+/// Cells that are filled after a piece has covered the first empty cell, and the orders and pieces that remain.
 struct Covered {
     cells: u64,
     orders: u32,
     stock: Stock,
 }
 
-/// Returns all ways to cover the first empty cell.
+/// Returns the result of each cover of the first empty cell.
 fn fitting_covers(cells: u64, orders: u32, stock: Stock) -> impl Iterator<Item = Covered> {
     let first = cells.trailing_ones() as usize;
     let covers = &Tilings::shared().covers[first % ROWS];
@@ -392,7 +398,7 @@ fn fitting_covers(cells: u64, orders: u32, stock: Stock) -> impl Iterator<Item =
     })
 }
 
-/// Returns the covers of all pieces in all orientations, with all rows that they can skip.
+/// Returns the covers of each piece in each orientation, for each choice of skipped rows.
 fn all_covers() -> Vec<Cover> {
     let mut covers = Vec::new();
     for piece in Piece::ALL {
@@ -418,7 +424,7 @@ fn all_covers() -> Vec<Cover> {
     covers
 }
 
-/// Returns the orders in which the rows between `rows` are full before all of `rows`.
+/// Returns the orders in which all skipped rows between `rows` become full before any of `rows`.
 fn orders_of(rows: &[usize]) -> u32 {
     let skipped: Vec<usize> = (rows[0]..rows[rows.len() - 1])
         .filter(|row| !rows.contains(row))
@@ -435,7 +441,7 @@ fn orders_of(rows: &[usize]) -> u32 {
         .fold(0, |orders, (index, _)| orders | 1 << index)
 }
 
-/// Returns the orders of the rows: for each row, its place in the order.
+/// Returns all orders in which the rows can become full. An order contains the position of each row.
 fn row_orders() -> Vec<[usize; ROWS]> {
     let mut all = Vec::new();
     for code in 0..ROWS.pow(ROWS as u32) {
@@ -447,7 +453,7 @@ fn row_orders() -> Vec<[usize; ROWS]> {
     all
 }
 
-/// Returns the mirror image of cells.
+/// Returns the mirror image of a field's cells.
 fn mirrored(cells: u64) -> u64 {
     let bytes = cells.swap_bytes() >> 24;
     const EVEN: u64 = 0x000f_0f0f_0f0f;
@@ -461,7 +467,8 @@ mod tests {
     use hatebeam_tetris::Rng;
     use hatebeam_tetris::srs::{DropMode, KickTable, Kicks};
 
-    /// Removes random covers from a full field, and in half of all cases moves an empty cell.
+    /// Returns a full field from which `left` random covers have been removed. In half of all cases, one empty cell
+    /// is moved as well.
     fn random_cells(left: usize, covers: &[Cover], rng: &mut Rng) -> u64 {
         let mut empty = 0u64;
         while (empty.count_ones() as usize) < 4 * left {
@@ -483,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn filled_fields_equal_those_of_slow_search() {
+    fn tilings_agree_with_slow_search() {
         let tilings = Tilings::shared();
         let covers = all_covers();
         let mut rng = Rng::new(7);
@@ -499,7 +506,7 @@ mod tests {
         assert!(both.iter().all(|&count| count > 40), "{both:?}");
     }
 
-    /// Returns whether pieces of a stock can fill a whole field, for one order of the rows.
+    /// Returns whether pieces from a stock can cover all empty cells of a field, for one order of the rows.
     fn can_fill_slowly(cells: u64, order: usize, covers: &[Cover], stock: Stock) -> bool {
         let first = cells.trailing_ones() as usize;
         if first == WIDTH * ROWS {
@@ -519,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn stocks_that_fill_fields_equal_those_of_slow_search() {
+    fn stock_tilings_agree_with_slow_search() {
         let covers = all_covers();
         let mut tilings = StockTilings::new(Stock(0x0555_5555));
         let mut rng = Rng::new(11);

@@ -1,8 +1,9 @@
-//! Fields of at most four rows, stored in one word, and their placements. Searches for perfect clears use these fields.
+//! Fields of at most four rows, each stored in one word, and the placements of pieces on them. Searches for perfect
+//! clears use these fields.
 //!
-//! A column has six bits, of which the lowest is the floor row. A mask of positions has the same layout; the position
-//! of a piece is the position of the lower left corner of its cells. The space above the field is unlimited, but six
-//! rows of positions are enough to find every placement.
+//! A column has six bits, the lowest of which is the floor row. A mask of positions has the same layout. The position
+//! of a piece is the lower left corner of the smallest rectangle that contains its cells. The space above the field
+//! is unlimited, but six rows of positions are enough to find every placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -30,7 +31,7 @@ pub struct LowField {
     rows: u8,
 }
 
-/// Error for a field and a number of rows for which no perfect clear is possible or supported.
+/// Error for a field or a number of rows for which a perfect clear is impossible or not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LowFieldError {
     /// The number of rows is out of range.
@@ -41,7 +42,7 @@ pub enum LowFieldError {
         "field has filled cells above row {0}: the rows to clear must contain all filled cells"
     )]
     TooHigh(usize),
-    /// Whole pieces cannot fill the empty cells.
+    /// The number of empty cells is not a multiple of four, so whole pieces cannot fill them.
     #[error("field has {0} empty cells in the rows to clear: the number must be a multiple of 4")]
     Cells(u32),
 }
@@ -225,7 +226,7 @@ impl LowField {
 /// Shape of a piece in one orientation.
 #[derive(Clone, Copy)]
 struct LowShape {
-    /// Mask of the cells of a piece in the lower left corner of the field.
+    /// Cells of a piece that is in the lower left corner of the field.
     mask: u64,
     cells: [(u8, u8); 4],
     height: u8,
@@ -284,24 +285,25 @@ const DISTINCT: [usize; 7] = {
     all
 };
 
-/// One shift of a turn.
+/// A shift that a piece tries when it turns.
 #[derive(Clone, Copy, Debug)]
 struct LowKick {
+    /// Index of the orientation after the turn.
     to: usize,
-    /// Number of bits by which a position moves. A negative number moves it towards the lowest bit.
+    /// Number of bits by which a position moves. Negative numbers move it towards the lowest bit.
     shift: i32,
     /// Positions whose target is within the six rows.
     inside: u64,
     /// Positions whose target is above the six rows, where every position is free.
     above: u64,
-    /// Whether this is the first shift of a turn.
+    /// Whether this is the first shift that the piece tries for a turn.
     first: bool,
 }
 
-/// Finds placements on low fields with a kick table.
+/// Finds placements of pieces on a [`LowField`] with a kick table and a drop mode.
 #[derive(Clone, Debug)]
 pub struct LowPlacements {
-    /// Shifts by piece and orientation before the turn.
+    /// Shifts for each piece and each orientation before the turn.
     kicks: Vec<Vec<LowKick>>,
     mode: DropMode,
 }
@@ -324,7 +326,7 @@ impl LowPlacements {
         self.for_each_reached(Rests::new(field, piece), |placement, _| visit(placement));
     }
 
-    /// Calls `visit` with each position that the piece can reach, and the field after it.
+    /// Calls `visit` with each position in `rests` that the piece can reach, and the field after the placement.
     #[inline]
     pub fn for_each_reached(
         &self,
@@ -357,7 +359,7 @@ impl LowPlacements {
             }
             missed |= rests[at] & !reached[at];
         }
-        // Turns matter only if the piece cannot reach some resting position without them.
+        // Turns are needed only if the piece cannot reach some resting position without turning.
         if missed != 0 && self.mode == DropMode::Soft {
             for at in 0..4 {
                 reached[at] = if at < distinct {
@@ -376,8 +378,9 @@ impl LowPlacements {
         }
     }
 
-    /// Adds the positions that a piece reaches by turns to `reached`, which initially contains the positions reached
-    /// without turns. Stops when nothing changes or all positions in `wanted` are reached.
+    /// Extends `reached`, which initially contains the positions that a piece reaches without turning, by the
+    /// positions that the piece reaches with turns. Stops when nothing changes or all positions in `wanted` are
+    /// reached.
     fn flood(&self, piece: Piece, free: &[u64; 4], wanted: &[u64; 4], reached: &mut [u64; 4]) {
         let distinct = DISTINCT[piece.index()];
         let mut changed = 0b1111u32;
@@ -408,7 +411,7 @@ impl LowPlacements {
     }
 }
 
-/// Returns the shifts of all turns of a piece from one orientation, in order.
+/// Returns the shifts of all turns of a piece from one orientation, in the order in which the piece tries them.
 fn turns_from(table: &KickTable, piece: Piece, from: Orientation) -> Vec<LowKick> {
     let mut kicks = Vec::new();
     for to in Orientation::ALL {
@@ -459,11 +462,11 @@ fn shifted(positions: u64, by: i32) -> u64 {
     }
 }
 
-/// Returns the positions at which all four cells are empty.
+/// Returns the positions at which all four cells of a piece are empty, for each orientation.
 #[inline(always)]
 fn free_positions(field: &LowField, piece: Piece) -> [u64; 4] {
     let empty = !field.cells & ALL;
-    // The rows above the field are empty, so the bits that a shift brings in from above are set.
+    // The rows above the field are empty, so the bits that are shifted in from above are set.
     let mut lifted = [empty; 4];
     for (dy, lifted) in lifted.iter_mut().enumerate().skip(1) {
         let low = (1 << (BITS - dy)) - 1;
@@ -479,7 +482,7 @@ fn free_positions(field: &LowField, piece: Piece) -> [u64; 4] {
     free
 }
 
-/// Extends positions to both sides and downwards until nothing changes.
+/// Extends `reached` by the free positions to its left, to its right and below, until nothing changes.
 #[inline(always)]
 fn spread(mut reached: u64, free: u64) -> u64 {
     loop {
@@ -491,7 +494,7 @@ fn spread(mut reached: u64, free: u64) -> u64 {
     }
 }
 
-/// Returns the positions through which a piece falls straight down from above the field.
+/// Returns the positions that a piece reaches by falling straight down from above the field.
 #[inline(always)]
 fn fall(free: u64) -> u64 {
     let blocked = !free & ALL & !AIR;
@@ -499,19 +502,20 @@ fn fall(free: u64) -> u64 {
     free & !(blocked | (blocked & !(FLOOR * 0b11)) >> 2)
 }
 
-/// The positions within the remaining rows at which a piece lies on a filled cell or the floor, whether or not it can
-/// reach them. To search the movement of a piece takes longer than to find these positions.
+/// The positions within the remaining rows at which a piece rests on a filled cell or the floor. The piece may be
+/// unable to reach some of them. Finding these positions takes less time than checking whether the piece can reach
+/// them.
 #[derive(Clone, Debug)]
 pub struct Rests<'a> {
     field: &'a LowField,
     piece: Piece,
     free: [u64; 4],
-    /// Positions for each distinct shape.
+    /// Resting positions for each distinct shape.
     positions: [u64; 4],
 }
 
 impl<'a> Rests<'a> {
-    /// Finds the positions.
+    /// Finds the resting positions of a piece on a field.
     #[inline]
     pub fn new(field: &'a LowField, piece: Piece) -> Rests<'a> {
         let free = free_positions(field, piece);
@@ -532,7 +536,7 @@ impl<'a> Rests<'a> {
         }
     }
 
-    /// Keeps the positions for which `accepts` returns `true` for the field after the placement.
+    /// Keeps only the positions for which `accepts` returns `true` when called with the field after the placement.
     #[inline]
     pub fn filter(mut self, mut accepts: impl FnMut(&LowField) -> bool) -> Rests<'a> {
         for orientation in Orientation::ALL {
@@ -544,7 +548,7 @@ impl<'a> Rests<'a> {
                 let child = self
                     .field
                     .put(placement_at(self.piece, orientation, position));
-                // Without a branch, the processor overlaps the accesses to memory of several fields.
+                // Without a branch here, the processor can overlap the memory accesses for several fields.
                 kept |= u64::from(accepts(&child)) << position;
             }
             self.positions[orientation.index()] = kept;

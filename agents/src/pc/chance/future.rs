@@ -1,5 +1,6 @@
-//! Positions in which only the held piece is certain: which sequences of the next pieces allow a perfect clear, and how
-//! many of them a player can use.
+//! Evaluation of positions whose following pieces may be unknown. A sequence of following pieces *wins* if it allows
+//! a perfect clear. It is *usable* if the player reaches a perfect clear with the best moves for the pieces seen so
+//! far.
 
 use super::orders::{ALL_ONE, KeyMap, Orders, Orders4, next_three, next_two};
 use super::supply::{Supply, fold_values, fold_words};
@@ -7,11 +8,12 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, LowField};
 use std::rc::Rc;
 
-/// A field, a held piece, and the pieces that can follow: those of the supply from `position` on.
+/// A field, a held piece, and the pieces that can follow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     pub(super) field: LowField,
     pub(super) held: Piece,
+    /// Index of the next piece in the supply.
     pub(super) position: usize,
     pub(super) bag: Bag,
 }
@@ -23,7 +25,7 @@ impl Position {
             .pieces()
             .fold(0, |bits, piece| bits | 1 << piece.index());
         let held = self.held as u64;
-        // The field's key leaves two bits of each column from the third on.
+        // In the field's key, two bits of each column from the third on are free.
         [
             held & 3,
             held >> 2,
@@ -45,7 +47,7 @@ impl Position {
 pub(super) struct Futures {
     orders: Orders,
     supply: Supply,
-    /// Number of pieces after the held one that the player sees.
+    /// Number of pieces that the player sees after the held piece.
     window: usize,
     four: KeyMap<u64, Rc<Orders4>>,
     wins: KeyMap<u64, Rc<[u64]>>,
@@ -68,8 +70,8 @@ impl Futures {
         &mut self.supply
     }
 
-    /// Returns the positions after each move if `next` is the next piece. `after_held` are the fields after the placements
-    /// of the held piece, and `bag` is the bag after the next piece.
+    /// Returns the positions after each move if `next` is the next piece. `after_held` contains the fields after each
+    /// placement of the held piece, and `bag` is the bag after `next` has been drawn.
     fn moves(
         &self,
         at: &Position,
@@ -89,8 +91,8 @@ impl Futures {
             .collect()
     }
 
-    /// Returns the sequences of the next pieces with which a perfect clear exists: a set of last pairs for each of the
-    /// supply's tails.
+    /// Returns the winning sequences: for each of the supply's tails, the set of the last two pieces of the winning
+    /// sequences.
     pub(super) fn wins(&mut self, at: &Position) -> Rc<[u64]> {
         let left = self.supply.len() - at.position;
         if left <= 4 {
@@ -119,7 +121,7 @@ impl Futures {
         all
     }
 
-    /// Returns the winning sequences of at most four pieces.
+    /// Returns the winning sequences if `left`, the number of following pieces, is at most four.
     fn near_wins(&mut self, at: &Position, left: usize) -> Rc<[u64]> {
         let (field, held) = (&at.field, at.held.index());
         let last = self.supply.has_last();
@@ -163,7 +165,7 @@ impl Futures {
         }
     }
 
-    /// Appends the winning sequences of four pieces for a field whose orders are `four`.
+    /// Appends the winning sequences of four pieces. `four` contains the orders that clear the position's field.
     fn four_words(&mut self, four: &Orders4, at: &Position, words: &mut Vec<u64>) {
         let (held, last) = (at.held.index(), self.supply.has_last());
         let tails = self.supply.tails(at.position, at.bag);
@@ -179,7 +181,7 @@ impl Futures {
         }
     }
 
-    /// Appends the winning sequences for a field with each of several held pieces.
+    /// Appends the winning sequences for a field with each of the held pieces.
     pub(super) fn append_wins(
         &mut self,
         field: &LowField,
@@ -209,7 +211,7 @@ impl Futures {
         }
     }
 
-    /// Appends the values for a field with each of several held pieces.
+    /// Appends the [`Futures::values`] for a field with each of the held pieces.
     pub(super) fn append_values(
         &mut self,
         field: &LowField,
@@ -228,12 +230,12 @@ impl Futures {
         }
     }
 
-    /// Returns whether the player sees all pieces that are left.
+    /// Returns whether the player sees all following pieces.
     fn sees_all(&self, at: &Position) -> bool {
         self.window >= self.supply.len() - at.position
     }
 
-    /// Returns the number of sequences that the player can use.
+    /// Returns the number of usable sequences.
     pub(super) fn total(&mut self, at: &Position) -> u32 {
         if self.sees_all(at) {
             return self.wins(at).iter().map(|word| word.count_ones()).sum();
@@ -241,7 +243,7 @@ impl Futures {
         self.values(at).iter().sum()
     }
 
-    /// Returns the number of sequences that the player can use, for each sequence of all seen pieces but the last one.
+    /// Returns the number of usable sequences for each sequence of the seen pieces without the last seen piece.
     pub(super) fn folded(&mut self, at: &Position) -> Vec<u32> {
         let mut sums = Vec::new();
         if self.sees_all(at) {
@@ -255,7 +257,7 @@ impl Futures {
         sums
     }
 
-    /// Returns the number of sequences that the player can use, for each sequence of seen pieces.
+    /// Returns the number of usable sequences for each sequence of seen pieces.
     pub(super) fn values(&mut self, at: &Position) -> Rc<[u32]> {
         let key = at.key();
         if let Some(values) = self.values.get(&key) {

@@ -1,5 +1,5 @@
-//! The moves that place only pieces that are known at the start. All fields that they can reach are listed level by
-//! level, and then evaluated from the last level to the first.
+//! Moves with the pieces that are known at the start. The states after each number of moves (a level) are listed from
+//! the first level to the last, and then evaluated from the last level to the first.
 
 use super::super::expand::Expander;
 use super::super::solver::state_key;
@@ -11,12 +11,12 @@ use crate::play_numbered;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
 
-/// Number of fields that a thread evaluates at a time.
+/// Number of states, or of groups of states, that a thread processes at a time.
 const BLOCK: usize = 256;
-/// Maximum number of pieces left of a state that is not followed unless the possible pieces can cover its field. With more
-/// pieces, most fields can be covered.
+/// Maximum number of pieces left for which [`Level::keep_possible`] checks states. With more pieces left, most fields
+/// can be covered.
 const TILED: usize = 6;
-/// Index of a state that is not followed.
+/// Index that stands for a removed state.
 const NONE: u32 = u32::MAX;
 
 /// A field with the held piece.
@@ -31,7 +31,7 @@ impl State {
         state_key(&self.field, self.held)
     }
 
-    /// Calls `visit` with each move that places the held piece or the next one, and the resulting state.
+    /// Calls `visit` with each placement of the held piece or the next piece, and the resulting state.
     fn moves(&self, next: Piece, expander: &Expander, mut visit: impl FnMut(SrsPlacement, State)) {
         let held = Some((self.held, next));
         let swapped = (self.held != next).then_some((next, self.held));
@@ -43,19 +43,19 @@ impl State {
     }
 }
 
-/// The states after a number of moves, and the moves that lead from them to the states of the next level.
+/// The states after the same number of moves, and the moves from these states to those of the next level.
 #[derive(Debug, Default)]
 struct Level {
     states: Vec<State>,
-    /// Indices of the states after each move, state by state.
+    /// For each move, the index of the resulting state in the next level. The moves from one state are adjacent.
     moves: Vec<u32>,
-    /// For each state, the end of its moves.
+    /// For each state, the end of its moves in `moves`.
     ends: Vec<u32>,
 }
 
 impl Level {
-    /// Finds the moves from each state that place its held piece or the next one. Returns the level and the states of the
-    /// next level.
+    /// Finds the moves from each state. A move places the state's held piece or `next`. Returns the level and the
+    /// states of the next level.
     fn new(
         states: Vec<State>,
         next: Piece,
@@ -91,7 +91,8 @@ impl Level {
         (level, following)
     }
 
-    /// Removes the states of the next level whose fields their held pieces and `rest` cannot cover, and the moves to them.
+    /// Removes the states of the next level whose fields cannot be covered by the held piece and the pieces in
+    /// `rest`, and removes the moves to these states. Does nothing if more than [`TILED`] pieces are left.
     fn keep_possible(&mut self, following: &mut Vec<State>, rest: Stock, threads: usize) {
         if following
             .first()
@@ -110,7 +111,7 @@ impl Level {
         self.keep_states(following, |index| possible[index]);
     }
 
-    /// Removes all but the `width` most compact states of the next level, and the moves to them.
+    /// Keeps only the `width` most compact states of the next level, and removes the moves to the other states.
     fn keep_compact(&mut self, following: &mut Vec<State>, width: usize) {
         let mut order: Vec<u32> = (0..following.len() as u32).collect();
         order.select_nth_unstable_by_key(width, |&index| {
@@ -123,7 +124,7 @@ impl Level {
         self.keep_states(following, |index| is_compact[index]);
     }
 
-    /// Removes the states of the next level that are not `kept`, and the moves to them.
+    /// Removes the states of the next level for which `kept` returns `false`, and removes the moves to these states.
     fn keep_states(&mut self, following: &mut Vec<State>, kept: impl Fn(usize) -> bool) {
         let mut places = vec![NONE; following.len()];
         let mut len = 0;
@@ -138,7 +139,7 @@ impl Level {
         }
     }
 
-    /// Returns the states after each move from a state.
+    /// Returns the indices of the states that the moves from a state lead to.
     fn moves_of(&self, state: usize) -> impl Iterator<Item = u32> + '_ {
         let start = state.checked_sub(1).map_or(0, |before| self.ends[before]);
         let moves = &self.moves[start as usize..self.ends[state] as usize];
@@ -146,55 +147,61 @@ impl Level {
     }
 }
 
-/// The sequences of pieces that can follow the known ones.
+/// The sequences of pieces that can follow the pieces of [`KnownMoves`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sequences<'a> {
     pub(super) tails: &'a [Tail],
-    /// Number of possible pieces at each position.
+    /// Number of possible pieces at each position of the sequences.
     pub(super) sizes: &'a [usize],
-    /// Number of pieces that the player sees before the first move.
+    /// Number of pieces of the sequence that the player sees before the first move.
     pub(super) seen: usize,
     pub(super) bag: Bag,
 }
 
 impl Sequences<'_> {
-    /// Returns the number of distinct sequences of the pieces that the player sees after `moves` moves, or `None` if the
-    /// player sees all pieces.
+    /// Returns the number of distinct sequences of the pieces that the player sees after `moves` moves. Returns
+    /// `None` if the player then sees all pieces.
     fn seen_after(&self, moves: usize) -> Option<usize> {
         let seen = self.seen + moves;
         (seen < self.sizes.len()).then(|| self.sizes[..seen].iter().product())
     }
 }
 
-/// The winning sequences of each state of a level, and the number of sequences that a player can use for each sequence
-/// of seen pieces.
+/// Results for the states of a level. [`super::future`] defines winning and usable sequences.
 #[derive(Debug)]
 struct Values {
+    /// For each state, the winning sequences: for each tail, the set of their last two pieces.
     words: Vec<u64>,
+    /// For each state, the number of usable sequences for each sequence of seen pieces. Empty if the player sees all
+    /// pieces.
     counts: Vec<u32>,
 }
 
-/// Number of winning sequences after a move: all, and those that a player can use.
+/// Numbers of sequences after a first move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wins {
+    /// Number of winning sequences.
     pub(super) clairvoyant: u32,
+    /// Number of usable sequences.
     pub(super) adaptive: u32,
 }
 
-/// The known part of a game: its levels of states.
+/// The levels of states that moves with known pieces reach.
 #[derive(Debug)]
 pub(super) struct KnownMoves {
-    /// First moves in the order of the first level's moves.
+    /// First moves, in the order of the first level's `moves`.
     pub(super) first: Vec<SrsPlacement>,
     levels: Vec<Level>,
-    /// Whether all states were followed, so that the results are exact.
+    /// Whether no state was removed to limit the width, so that the results are exact.
     pub(super) is_complete: bool,
 }
 
 impl KnownMoves {
-    /// Lists the states after each number of moves with the known pieces, of which there are at least two. At most `width`
-    /// states after each number of moves are followed, the most compact ones; the results are lower bounds if there are
-    /// more. `later` are the pieces that can follow the known ones.
+    /// Lists the states after each number of moves with `pieces`, which must contain at least two pieces. `later`
+    /// contains the pieces that can follow.
+    ///
+    /// If a level has more than `width` states, only the `width` most compact states are kept, and the results are
+    /// lower bounds.
     pub(super) fn new(
         field: &LowField,
         pieces: &[Piece],
@@ -220,7 +227,7 @@ impl KnownMoves {
                 level.keep_compact(&mut following, width);
                 is_complete = false;
             } else if width == usize::MAX {
-                // It would take longer to check the states of a narrower search than to follow them.
+                // In a narrow search, checking the states takes longer than following them.
                 level.keep_possible(&mut following, rest, threads);
             }
             levels.push(level);
@@ -237,7 +244,7 @@ impl KnownMoves {
         }
     }
 
-    /// Returns the number of winning sequences after each first move. `futures` creates an evaluator for each thread.
+    /// Returns the numbers of sequences after each first move. `futures` creates an evaluator for a thread.
     pub(super) fn evaluate(
         &self,
         sequences: &Sequences<'_>,
@@ -259,7 +266,7 @@ impl KnownMoves {
         Vec::new()
     }
 
-    /// Returns the values of the states of the last level.
+    /// Returns the words and counts of [`Values`] for the last level.
     fn last_values(
         &self,
         sequences: &Sequences<'_>,
@@ -295,7 +302,7 @@ impl KnownMoves {
     }
 }
 
-/// Moves each group of `count` values to the place that `order` names.
+/// Reorders groups of `count` values: group number `i` becomes group number `order[i]`.
 fn reordered<'a, T: Copy + Default + 'a>(
     mut values: impl Iterator<Item = &'a T>,
     order: &[u32],
@@ -304,7 +311,9 @@ fn reordered<'a, T: Copy + Default + 'a>(
     let mut result = vec![T::default(); order.len() * count];
     for &index in order {
         for slot in &mut result[index as usize * count..][..count] {
-            *slot = *values.next().expect("every state has its values");
+            *slot = *values
+                .next()
+                .expect("there are `count` values for each index in `order`");
         }
     }
     result
@@ -316,7 +325,7 @@ impl Values {
         &self.words[state as usize * count..][..count]
     }
 
-    /// Returns the results after a first move.
+    /// Returns the results for a state of the second level. They are 0 if the state was removed.
     fn wins(&self, sequences: &Sequences<'_>, state: u32) -> Wins {
         if state == NONE {
             return Wins {
@@ -336,7 +345,8 @@ impl Values {
         }
     }
 
-    /// Returns the values of the states of the level before, which are reached by `moves` moves.
+    /// Returns the words and counts of [`Values`] for `level`, the level before. Its states are reached by `moves`
+    /// moves.
     fn before(
         &self,
         sequences: &Sequences<'_>,
@@ -368,8 +378,8 @@ impl Values {
         (words, counts)
     }
 
-    /// Returns the number of usable sequences of each state for each of the `size` sequences of the pieces that the
-    /// player sees one move before. These states are reached by `moves` moves.
+    /// Returns the number of usable sequences for each state and for each of the `size` sequences of pieces that the
+    /// player sees one move earlier. The states are reached by `moves` moves.
     fn folded(&self, sequences: &Sequences<'_>, moves: usize, size: usize) -> Vec<u32> {
         let mut sums = Vec::new();
         match sequences.seen_after(moves) {

@@ -1,8 +1,8 @@
 //! Chances of a perfect clear after each first move.
 //!
-//! The *clairvoyant* chance is the probability that a perfect clear beginning with the move exists. The *adaptive* chance
-//! is the probability of a perfect clear if every later move is the best one for the pieces that the player sees by then.
-//! After each move the player sees one more piece.
+//! The *clairvoyant* chance is the probability that a perfect clear beginning with the move exists. The *adaptive*
+//! chance is the probability of a perfect clear if every later move is the best one for the pieces that the player
+//! has seen by then. After each move the player sees one more piece.
 
 mod future;
 mod known;
@@ -22,15 +22,15 @@ use std::fmt;
 use std::sync::Arc;
 use supply::Supply;
 
-/// Number of pieces at the end of a game whose orders are enumerated for each field.
+/// Number of last pieces of a game that are not placed one by one: their orders are enumerated for each field.
 const LAST: usize = 4;
-/// Maximum number of pieces that the player does not see at the start.
+/// Maximum number of pieces that the player does not see before the first move.
 pub const MAX_UNSEEN: usize = 6;
 
-/// Numbers of states after each known piece that a search for the best move follows, one search after the other.
+/// Maximum numbers of states that [`best_move`] follows after each known piece, in successive searches.
 const WIDTHS: [usize; 3] = [1 << 10, 1 << 13, usize::MAX];
 
-/// The rules of movement, and a table that makes searches faster.
+/// The rules of movement, and an optional table that makes searches faster.
 #[derive(Clone, Debug)]
 pub struct PcFinder {
     placements: LowPlacements,
@@ -53,8 +53,8 @@ impl PcFinder {
         self
     }
 
-    /// Returns the expander for a search that starts at a field. The table is useless for a field that it does not
-    /// contain, because the fields after it may be missing too.
+    /// Returns the expander for a search that starts at a field. It uses the table only if the table contains the
+    /// field, because otherwise the table may not contain the fields after it either.
     fn expander(&self, field: &LowField) -> Expander {
         let table = self.table.as_ref().filter(|table| table.0.contains(field));
         let filter = match table {
@@ -79,8 +79,8 @@ pub struct PcPosition {
 }
 
 impl PcPosition {
-    /// Returns an error if a bag cannot give the last seen pieces and then have these pieces left. The first piece is not
-    /// checked, because a held piece can be older.
+    /// Returns an error if the last seen pieces and the pieces left in the bag cannot be from the same bag. Does not
+    /// check the first seen piece, because a held piece can be from an earlier bag.
     fn check_bag(&self) -> Result<(), PcError> {
         let drawn = Piece::ALL.len() - self.bag.left() as usize;
         let mut left = self.bag;
@@ -91,12 +91,12 @@ impl PcPosition {
     }
 }
 
-/// A number of sequences of unseen pieces out of all sequences, which have equal probabilities.
+/// A probability as a fraction of all sequences of unseen pieces, which are equally probable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chance {
-    /// Number of sequences.
+    /// Number of sequences that lead to a perfect clear.
     pub count: u32,
-    /// Number of all sequences.
+    /// Number of all possible sequences.
     pub all: u32,
 }
 
@@ -128,23 +128,23 @@ pub struct MoveChance {
     pub placement: SrsPlacement,
     /// Chance that a perfect clear beginning with this move exists.
     pub clairvoyant: Chance,
-    /// Chance that a player can have.
+    /// Chance of a perfect clear if every later move is the best one for the pieces that the player has seen by then.
     pub adaptive: Chance,
 }
 
-/// A first move and the chance that a player can have after it.
+/// A first move and its adaptive chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BestMove {
     /// The move.
     pub placement: SrsPlacement,
-    /// Chance that a player can have.
+    /// Chance of a perfect clear if every later move is the best one for the pieces that the player has seen by then.
     pub adaptive: Chance,
 }
 
-/// Computes the chances of every first move. The best move is the first one: moves are sorted by adaptive chance,
-/// clairvoyant chance, and placement.
+/// Computes the chances of every first move. The result is sorted: the highest adaptive chance is first, then the
+/// highest clairvoyant chance, then the lowest placement.
 ///
-/// If the finder's table contains the field, it makes the computation faster.
+/// The computation is faster if the finder has a table that contains the field.
 pub fn chances(
     position: &PcPosition,
     finder: &PcFinder,
@@ -165,8 +165,9 @@ pub fn chances(
 
 /// Finds a first move with the best adaptive chance. Returns `None` if no piece can be placed.
 ///
-/// This takes less time than [`chances`] if some move is certain to succeed. In this case it can be another one than the
-/// first move of [`chances`]. Calls `improve` with each better move that it finds, and a lower bound of its chance.
+/// Takes less time than [`chances`] if some move is certain to succeed. If several moves have the best chance, the
+/// result can differ from the first move of [`chances`]. Calls `improve` with each better move that it finds. The
+/// chance of such a move is a lower bound.
 pub fn best_move(
     position: &PcPosition,
     finder: &PcFinder,
@@ -198,10 +199,10 @@ pub fn best_move(
     Ok(best)
 }
 
-/// A checked position.
+/// A position whose bag and number of pieces have been checked.
 struct Game<'a> {
     field: LowField,
-    /// Known pieces that are placed one by one before the enumeration of the end.
+    /// Seen pieces that are placed one by one. Then the orders of the other pieces are enumerated.
     first: &'a [Piece],
     seen: &'a [Piece],
     in_all: usize,
@@ -229,7 +230,7 @@ impl<'a> Game<'a> {
         }
         Ok(Game {
             field: position.field,
-            // The other seen pieces are placed with those that the player does not see.
+            // The other seen pieces are enumerated together with the unseen pieces.
             first: &seen[..seen.len().min((needed + 1).saturating_sub(LAST).max(1))],
             seen,
             in_all,
@@ -239,8 +240,8 @@ impl<'a> Game<'a> {
         })
     }
 
-    /// Returns the chances of all first moves, and whether they are exact. Otherwise they are lower bounds, because at most
-    /// `width` states after each known piece were followed.
+    /// Returns the chances of all first moves, and whether they are exact. If `false`, they are lower bounds, because
+    /// only `width` states were followed after a known piece.
     fn moves(&self, threads: usize, width: usize) -> (Vec<MoveChance>, bool) {
         let mut is_exact = true;
         let (placements, wins) = if self.field.is_clear() || self.field.is_split() {
@@ -301,7 +302,7 @@ impl<'a> Game<'a> {
 
     fn supply(&self) -> Supply {
         let known = self.seen[self.first.len()..].to_vec();
-        // A placeholder stands for the spare piece if there is none.
+        // If the game has no piece in addition to the needed ones, a placeholder stands for it.
         let len = self.needed + 1 - self.first.len();
         Supply::new(known, len, self.in_all > self.needed)
     }
@@ -311,7 +312,7 @@ impl<'a> Game<'a> {
         Futures::new(orders, self.supply(), self.seen.len() - 1)
     }
 
-    /// Returns the first moves and their results if the enumeration of the end begins with the first move.
+    /// Returns the first moves and their results if `first` contains only one piece.
     fn moves_without_known_ones(&self) -> (Vec<SrsPlacement>, Vec<Wins>) {
         let mut futures = self.futures();
         let held = self.first[0];

@@ -1,7 +1,7 @@
-//! Sets of orders in which pieces clear a field.
+//! Sets of orders of pieces that clear a field.
 //!
-//! A set of orders of two pieces has bit 7·a + b for the order a, b. A set of orders of more pieces is a list of such
-//! words, one for each sequence of pieces before the last two.
+//! A set of orders of two pieces is a word, in which bit 7·a + b stands for the order a, b. A set of longer orders is
+//! a list of such words, one for each sequence of the pieces before the last two.
 
 use super::super::expand::Expander;
 use super::super::solver::KeyHasher;
@@ -12,14 +12,14 @@ use std::hash::BuildHasherDefault;
 
 pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
-/// Number of pieces.
+/// Number of kinds of pieces.
 pub(super) const PIECES: usize = 7;
-/// All pieces.
+/// Set of all pieces, one bit per piece.
 pub(super) const ALL_ONE: u64 = 0x7f;
 
-/// Orders of three pieces: pairs after each first piece.
+/// Set of orders of three pieces: for each first piece, the pairs that follow.
 pub(in super::super) type Orders3 = [u64; PIECES];
-/// Orders of four pieces.
+/// Set of orders of four pieces: for each first piece, the orders of three pieces that follow.
 pub(in super::super) type Orders4 = [Orders3; PIECES];
 
 /// Finds the orders without hold that clear a field, and remembers them.
@@ -41,7 +41,7 @@ impl Orders {
         }
     }
 
-    /// Returns the fields after each placement of a piece that can possibly be cleared.
+    /// Returns the fields after each placement of a piece, except fields that obviously cannot be cleared.
     pub(super) fn children(&self, field: &LowField, piece: Piece) -> Vec<LowField> {
         let mut children = Vec::with_capacity(24);
         self.expander
@@ -49,7 +49,7 @@ impl Orders {
         children
     }
 
-    /// Returns the pieces that clear a field with four empty cells.
+    /// Returns the pieces that clear a field with four empty cells, one bit per piece.
     pub(super) fn one(&mut self, field: &LowField) -> u64 {
         if let Some(&pieces) = self.one.get(&field.key()) {
             return u64::from(pieces);
@@ -94,7 +94,7 @@ impl Orders {
         orders
     }
 
-    /// Returns the orders of four pieces that clear a field, whose first piece is in `pieces` (one bit per piece).
+    /// Returns the orders of four pieces that clear a field and begin with a piece in `pieces` (one bit per piece).
     pub(in super::super) fn four(&mut self, field: &LowField, pieces: u8) -> Orders4 {
         Piece::ALL.map(|piece| {
             let mut orders = [0; PIECES];
@@ -112,8 +112,9 @@ impl Orders {
     }
 }
 
-/// Returns the orders of the next two pieces that clear a field with a held piece. `two` are the field's orders without
-/// hold. If `last_fits` is false, the second piece cannot be placed.
+/// Returns the pairs of next pieces with which a player who holds the piece `held` can clear a field that needs two
+/// pieces. `two` contains the orders of two pieces that clear the field without hold. If `last_fits` is `false`, the
+/// second of the next pieces cannot be placed.
 #[inline]
 pub(super) fn next_two(two: u64, held: usize, last_fits: bool) -> u64 {
     if two == 0 {
@@ -134,8 +135,9 @@ pub(super) fn next_two(two: u64, held: usize, last_fits: bool) -> u64 {
     orders
 }
 
-/// Returns the orders of two more pieces after `first` that clear a field with a held piece. `three` are the field's
-/// orders without hold.
+/// Returns the pairs of pieces after `first` with which a player who holds the piece `held` can clear a field that
+/// needs three pieces. `three` contains the orders of three pieces that clear the field without hold. If `last_fits` is
+/// `false`, the last piece cannot be placed.
 #[inline]
 pub(super) fn next_three(three: &Orders3, held: usize, first: usize, last_fits: bool) -> u64 {
     next_two(three[held], first, last_fits) | next_two(three[first], held, last_fits)

@@ -1,4 +1,4 @@
-//! The pieces that a queue can bring.
+//! Pieces that can follow the first pieces of a queue.
 
 use super::super::tiling::Stock;
 use super::orders::{ALL_ONE, KeyMap, PIECES};
@@ -6,24 +6,25 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::Bag;
 use std::rc::Rc;
 
-/// The pieces that follow the first pieces of a queue: some known pieces, and then pieces from the bag. The last one may
-/// be missing.
+/// The pieces that can follow the first pieces of a queue: known pieces, and then unknown pieces from the bag. The
+/// last piece may be missing.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     known: Vec<Piece>,
-    /// Number of pieces, including the known ones and the missing one.
+    /// Number of known and unknown pieces. Includes the last piece even if it is missing.
     len: usize,
-    /// Whether the last piece exists. Otherwise a placeholder stands for it, which cannot be placed.
+    /// Whether the last piece exists. If `false`, a placeholder that cannot be placed stands for it.
     has_last: bool,
     tails: KeyMap<(usize, u8), Rc<[Tail]>>,
 }
 
-/// The possible last two pieces after a sequence of pieces.
+/// The possible last two pieces after one sequence of the pieces before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
-    /// Possible pieces before the last one; one bit per piece.
+    /// Possible second-to-last pieces, one bit per piece.
     pub(super) firsts: u8,
-    /// Possible pairs, as bits 7·a + b. If only one piece is left, bit b; if none is left, bit 0.
+    /// Possible pairs: bit 7·a + b stands for the order a, b. If only one piece is left, bit b stands for the piece
+    /// b. If no piece is left, only bit 0 is set.
     pub(super) mask: u64,
 }
 
@@ -46,7 +47,7 @@ impl Supply {
         self.has_last
     }
 
-    /// Returns the possible pieces at a position and the bags after each of them.
+    /// Returns the possible pieces at a position, each with the bag after it.
     pub(super) fn options(&self, position: usize, bag: Bag) -> Vec<(Piece, Bag)> {
         if position + 1 == self.len && !self.has_last {
             return vec![(Piece::ALL[0], bag)];
@@ -68,7 +69,7 @@ impl Supply {
             .fold(0, |bits, (piece, _)| bits | 1 << piece.index())
     }
 
-    /// Returns the pieces that can occur at a position or later, one bit per piece.
+    /// Returns a set that contains all pieces that can occur at a position or later, one bit per piece.
     pub(super) fn later_bits(&self, position: usize, bag: Bag) -> u8 {
         let known = self.known.iter().skip(position);
         let known = known.fold(0, |bits, piece| bits | 1 << piece.index());
@@ -80,7 +81,7 @@ impl Supply {
             .fold(known, |bits, piece| bits | 1 << piece.index())
     }
 
-    /// Returns the pieces that a queue can bring. Each bag after the first one counts as a whole.
+    /// Returns the known pieces, and all pieces of each bag from which an unknown piece is drawn.
     pub(super) fn stock(&self, bag: Bag) -> Stock {
         let mut stock = self
             .known
@@ -108,8 +109,8 @@ impl Supply {
         sizes
     }
 
-    /// Returns the possible endings of each sequence of all but two of the pieces from `position` on. Sequences are
-    /// sorted.
+    /// Returns the tails of the pieces from `position` on: one for each possible sequence of the pieces before the
+    /// last two, in the order of these sequences.
     pub(super) fn tails(&mut self, position: usize, bag: Bag) -> Rc<[Tail]> {
         let key = (
             position,
@@ -147,8 +148,8 @@ impl Supply {
     }
 }
 
-/// Appends the number of sequences in a set for each sequence without the last piece. `words` contains the set's last
-/// pairs for each of the tails, and `left` is the number of pieces.
+/// Counts the sequences of a set that differ only in the last piece, and appends these counts. `words` contains the
+/// set of last pairs for each tail, and `left` is the length of the sequences.
 pub(super) fn fold_words(words: &[u64], tails: &[Tail], left: usize, sums: &mut Vec<u32>) {
     if left < 2 {
         sums.push(words[0].count_ones());
@@ -164,7 +165,7 @@ pub(super) fn fold_words(words: &[u64], tails: &[Tail], left: usize, sums: &mut 
     }
 }
 
-/// Returns the sums of groups of `size` values.
+/// Returns the sum of each group of `size` adjacent values.
 pub(super) fn fold_values(values: &[u32], size: usize) -> impl Iterator<Item = u32> + '_ {
     values.chunks_exact(size).map(|group| group.iter().sum())
 }

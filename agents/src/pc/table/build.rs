@@ -1,4 +1,4 @@
-//! The enumeration of all boards of a perfect clear.
+//! Enumeration of all boards that can occur in a perfect clear from the empty field.
 
 use super::super::solver::KeyHasher;
 use super::super::tiling::Tilings;
@@ -8,17 +8,19 @@ use hatebeam_tetris::srs::{LowField, LowFieldError, LowPlacements, Rests};
 use std::hash::Hasher;
 use std::sync::{Mutex, PoisonError};
 
-/// Number of sets into which a layer is divided by hash, so that each set fits in a processor's cache.
+/// Number of hash sets among which the boards of a layer are divided, so that each set fits in a processor's cache. A
+/// layer contains the boards after the same number of pieces.
 const SHARDS: usize = 256;
-/// Number of boards that are collected before they are inserted in a set.
+/// Number of boards that a thread collects for a set before it locks the set and inserts them.
 const BATCH: usize = 2048;
 /// Number of boards that a thread expands at a time.
 const BLOCK: usize = 1 << 14;
 
-/// Bit of a slot whose board pieces cannot cover. Keys do not use this bit.
+/// Bit that marks a slot whose board cannot be filled with pieces. [`LowField::key`] never sets this bit.
 const DEAD: u64 = 1 << 63;
 
-/// A set of keys with open addressing. The key 0 is not possible.
+/// A hash set of board keys with open addressing. It cannot hold the key 0, which stands for an empty slot.
+/// Keys marked with [`DEAD`] stay in the set, so that a board is checked only once.
 #[derive(Debug, Default)]
 struct KeySet {
     slots: Vec<u64>,
@@ -34,7 +36,7 @@ impl KeySet {
         slot
     }
 
-    /// Inserts a key that is not in the set yet. `is_dead` decides whether it is marked.
+    /// Inserts a key if it is not in the set yet. Marks the key if `is_dead` returns `true`.
     fn insert(&mut self, key: u64, is_dead: impl FnOnce() -> bool) {
         if 4 * self.len >= 3 * self.slots.len() {
             let larger = vec![0; (2 * self.slots.len()).max(64)];
@@ -52,7 +54,7 @@ impl KeySet {
         }
     }
 
-    /// Returns whether the set contains a key that is not marked.
+    /// Returns whether the set contains `key` and `key` is not marked.
     fn contains(&self, key: u64) -> bool {
         !self.slots.is_empty() && self.slots[self.slot(key)] == key
     }
@@ -74,7 +76,7 @@ fn shard(key: u64) -> usize {
     hash(key) as usize % SHARDS
 }
 
-/// A set of keys, divided into smaller ones.
+/// A set of keys, divided by hash into [`SHARDS`] smaller sets.
 struct ShardedSet(Vec<KeySet>);
 
 impl ShardedSet {
@@ -91,8 +93,12 @@ impl ShardedSet {
     }
 }
 
-/// Returns the boards after each number of pieces that can be reached from the empty field and that can be cleared, as
-/// keys of [`LowField`]. Calls `progress` before each step with a description.
+/// Returns the boards that can be reached from the empty field and can be cleared. Element `n` of the result contains
+/// the [`LowField::key`]s of the boards after `n` pieces. Calls `progress` with a description of each step before the
+/// step.
+///
+/// First finds the boards that can be reached, and then removes those that cannot be cleared, from the last layer to
+/// the first.
 pub(super) fn layers(
     lines: usize,
     placements: &LowPlacements,
@@ -103,14 +109,14 @@ pub(super) fn layers(
     let tilings = Tilings::shared();
     let pieces = empty.pieces_left();
     let mut layers = vec![vec![empty.key()]];
-    // The cleared field has the key 0, and is left out until the end.
+    // The cleared field, whose key is 0, is the only board after all pieces. It is added at the end.
     for layer in 1..pieces {
-        progress(&format!("boards with {layer} pieces"));
+        progress(&format!("finding boards after piece {layer}"));
         layers.push(expanded(&layers[layer - 1], placements, tilings, threads));
     }
     let mut legal = ShardedSet::of(&[]);
     for layer in (0..pieces).rev() {
-        progress(&format!("boards with {layer} pieces that can be cleared"));
+        progress(&format!("checking boards after piece {layer}"));
         let is_last = layer + 1 == pieces;
         let is_legal = |child: &LowField| {
             if is_last {
@@ -126,7 +132,7 @@ pub(super) fn layers(
     Ok(layers)
 }
 
-/// Returns the boards of a layer from which a placement of some piece leads to an accepted board.
+/// Returns the boards of `layer` from which at least one placement leads to a board that `accepts` accepts.
 fn with_child(
     layer: &[u64],
     placements: &LowPlacements,
@@ -155,7 +161,7 @@ fn with_child(
     kept.concat()
 }
 
-/// Returns the boards of the next layer that pieces can cover, without duplicates.
+/// Returns the distinct boards after one more placement, except boards that cannot be filled with pieces.
 fn expanded(
     layer: &[u64],
     placements: &LowPlacements,

@@ -1,18 +1,18 @@
-//! A set of boards that may contain a few boards too many.
+//! An approximate set of boards, which may also report a few boards that were never inserted.
 
 use super::super::solver::KeyHasher;
 use hatebeam_tetris::srs::LowField;
 use std::hash::Hasher;
 
-/// A Bloom filter of boards. Each board has two bits in one word; with at least 16 bits for each board, about 2 % of other
-/// boards are taken for members.
+/// A Bloom filter of boards. Each board sets at most two bits of one word. The filter has at least 16 bits per board,
+/// and wrongly reports about 2 % of the boards that were never inserted.
 #[derive(Clone, Debug)]
 pub(in super::super) struct BoardFilter {
     words: Vec<u64>,
 }
 
 impl BoardFilter {
-    /// Creates an empty filter for a number of boards.
+    /// Creates an empty filter with room for `boards` boards.
     pub(super) fn new(boards: usize) -> BoardFilter {
         BoardFilter {
             words: vec![0; (boards / 4).next_power_of_two()],
@@ -32,7 +32,7 @@ impl BoardFilter {
         self.words[word] |= bits;
     }
 
-    /// Returns whether the filter contains a field. It contains every field of the table.
+    /// Returns `true` for every inserted field, and for a few other fields.
     #[inline]
     pub(in super::super) fn contains(&self, field: &LowField) -> bool {
         let (word, bits) = self.place(field.key());

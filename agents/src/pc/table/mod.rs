@@ -1,6 +1,6 @@
-//! The table of all boards on the way to a perfect clear.
+//! Table of all boards that can occur in a perfect clear from the empty field.
 //!
-//! The searches work without the table. With it they skip boards that no pieces can clear.
+//! Searches do not need the table. With the table, they skip boards that cannot be cleared.
 
 mod build;
 mod filter;
@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, Read};
 use thiserror::Error;
 
-/// First line of a table. The number is the version of the format.
+/// First line of a table file. The number is the version of the format.
 const MAGIC: &str = "hatebeam-pc-table 1\n";
-/// Maximum size of a table in bytes.
+/// Maximum size of a table file in bytes.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Description of a table, which is its second line.
+/// Description of a table, stored as JSON in the second line of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableHeader {
     /// Number of rows to clear.
@@ -27,11 +27,11 @@ pub struct TableHeader {
     pub kicks: String,
     /// Name of the drop mode.
     pub drop: String,
-    /// Number of boards after each number of pieces.
+    /// Number of boards after each number of pieces, starting with no pieces.
     pub counts: Vec<usize>,
-    /// Number of bytes of each of these lists.
+    /// Length in bytes of each list of boards. There is one list for each number of pieces.
     bytes: Vec<usize>,
-    /// SHA-256 of the lists.
+    /// SHA-256 digest of all lists, in hexadecimal.
     pub sha256: String,
 }
 
@@ -44,25 +44,25 @@ pub enum TableError {
     /// Reading failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is not a table, or has another version.
-    #[error("not a table of version 1: make one with `hatebeam pc table`")]
+    /// The file is not a table, or its format has another version.
+    #[error("not a table of perfect clears in format version 1: make one with `hatebeam pc table`")]
     Version,
-    /// The contents do not have the length or digest of the header.
+    /// The header is invalid, or the lists do not match it.
     #[error("the table is damaged: make it again with `hatebeam pc table`")]
     Damaged,
     /// The table was made for other rules.
     #[error(
-        "the table is for kicks {kicks} and {drop} drops: make one for these rules with `hatebeam pc table`"
+        "the file is for the kick table {kicks} and {drop} drops: make one for other rules with `hatebeam pc table`"
     )]
     Rules {
-        /// Kick table of the file.
+        /// Name of the file's kick table.
         kicks: String,
-        /// Drop mode of the file.
+        /// Name of the file's drop mode.
         drop: String,
     },
 }
 
-/// All boards that can be reached from the empty field and that can be cleared.
+/// All boards that can be reached from the empty field and can be cleared.
 #[derive(Clone, Debug)]
 pub struct BoardTable {
     header: TableHeader,
@@ -70,7 +70,8 @@ pub struct BoardTable {
 }
 
 impl BoardTable {
-    /// Enumerates all boards. `kicks` is the name of the kick table. Calls `progress` with a description of each step.
+    /// Enumerates all boards. `kicks` is the name of the kick table `table`. Calls `progress` with a description of
+    /// each step.
     pub fn build(
         lines: usize,
         kicks: &str,
@@ -134,7 +135,7 @@ impl BoardTable {
         [MAGIC.as_bytes(), header.as_bytes(), b"\n", &self.lists].concat()
     }
 
-    /// Reads a table and checks its digest.
+    /// Reads a table and checks its lists against its header.
     pub fn read(input: impl Read) -> Result<BoardTable, TableError> {
         let mut input = io::BufReader::new(input.take(MAX_BYTES as u64));
         let mut line = String::new();
@@ -173,7 +174,7 @@ impl BoardTable {
         Ok(table)
     }
 
-    /// Returns the packed boards after a number of pieces, in ascending order.
+    /// Returns the [`packed`] boards after `layer` pieces, in ascending order.
     fn boards(&self, layer: usize) -> impl Iterator<Item = u64> + '_ {
         let start: usize = self.header.bytes[..layer].iter().sum();
         let mut list = &self.lists[start..start + self.header.bytes[layer]];
@@ -202,7 +203,7 @@ impl BoardTable {
                 == Some(packed)
     }
 
-    /// Returns a filter of the boards.
+    /// Returns a filter that contains all boards of the table.
     pub(super) fn filter(&self) -> BoardFilter {
         let mut filter = BoardFilter::new(self.header.counts.iter().sum());
         for layer in 0..self.header.counts.len() {
@@ -219,7 +220,8 @@ const WIDTH: usize = hatebeam_tetris::srs::WIDTH;
 /// A full row of a packed board.
 const FULL: u64 = (1 << WIDTH) - 1;
 
-/// Returns a board as rows of ten bits, the floor first. Rows that have been cleared are full rows at the floor.
+/// Packs a field into rows of ten bits. The floor is in the lowest bits, and cleared rows become full rows at the
+/// floor.
 fn packed(field: &LowField, lines: usize) -> u64 {
     let cleared = lines - field.rows();
     field.row_bits() << (WIDTH * cleared) | ((1 << (WIDTH * cleared)) - 1)
@@ -240,7 +242,8 @@ fn digest(lists: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Appends a number in groups of seven bits, the lowest first. The highest bit of a byte marks that more follow.
+/// Appends a number in bytes of seven bits each, the lowest bits first. The highest bit of a byte is set if another
+/// byte follows.
 fn write_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 128 {
         out.push(number as u8 | 128);
@@ -249,7 +252,7 @@ fn write_number(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Removes a number from the front of a list.
+/// Reads a number that [`write_number`] wrote, and removes it from the front of `list`.
 fn read_number(list: &mut &[u8]) -> u64 {
     let (mut number, mut shift) = (0, 0);
     while let Some((&byte, rest)) = list.split_first() {
