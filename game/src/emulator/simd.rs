@@ -54,6 +54,7 @@ impl Drawing<'_> {
     ///
     /// # Panics
     /// Panics if the check fails.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn check(&self) {
         const _: () = assert!(SHAPE_BOTTOM >= MAX_HEIGHT);
