@@ -1,12 +1,13 @@
 //! `hatebeam keyframes`: read back a game from the stored wells of a run.
 
 use super::cluster::FromStoreArgs;
+use super::open_run::OpenRun;
 use crate::output;
 use crate::state::LocalRunArgs;
 use anyhow::{Context, bail};
-use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, encode, replay_of_wells};
-use hatebeam_runs::{GameTo, ReadableRun, game_to};
-use hatebeam_store::{DepthRecord, Lookup, StoreError};
+use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
+use hatebeam_runs::game_to;
+use hatebeam_store::StoreError;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -47,29 +48,6 @@ struct GameJson {
     keys: String,
     lookups: u64,
     seconds: f64,
-}
-
-/// A run whose games can be read back.
-pub(super) struct OpenRun {
-    pub(super) geometry: Geometry,
-    pub(super) rules: Rules,
-    pub(super) depths: Vec<DepthRecord>,
-    /// Reads back the game that leads to a well at a depth.
-    pub(super) game_to: Box<dyn FnOnce(u32, Well) -> anyhow::Result<GameTo>>,
-}
-
-impl OpenRun {
-    pub(super) fn new<R: ReadableRun + 'static>(
-        run: R,
-        game_to: impl FnOnce(R, u32, Well) -> anyhow::Result<GameTo> + 'static,
-    ) -> OpenRun {
-        OpenRun {
-            geometry: run.store().geometry(),
-            rules: run.emulator().rules(),
-            depths: run.store().depths().to_vec(),
-            game_to: Box::new(|depth, well| game_to(run, depth, well)),
-        }
-    }
 }
 
 /// The last well of the game.

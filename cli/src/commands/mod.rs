@@ -13,6 +13,7 @@ mod endgame;
 mod keyframes;
 mod manual;
 mod nes;
+mod open_run;
 mod page;
 mod pc;
 mod perft;

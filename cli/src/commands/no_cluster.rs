@@ -1,7 +1,7 @@
 //! Replacements for the parts of the cluster commands that other commands use, for a build without the feature `cluster`.
 //! Such a build has no object store, no coordinator, no hooks and no metrics.
 
-use super::keyframes::OpenRun;
+use super::open_run::OpenRun;
 use hatebeam_doctor::Examination;
 use hatebeam_runs::Run;
 use hatebeam_telemetry::Observers;

@@ -1,7 +1,7 @@
 //! Access to the runs in an object store, without a coordinator.
 
 use super::args::{S3Args, block_on};
-use crate::commands::keyframes::OpenRun;
+use crate::commands::open_run::OpenRun;
 use crate::output;
 use anyhow::{Context, anyhow, bail};
 use hatebeam_env::Env;
