@@ -5,7 +5,7 @@ use crate::Statistics;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Result of a game, for every kind of game.
+/// Result of a game of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameRecord {
     /// Score, which is compared between players: points or rows cleared.
@@ -14,7 +14,7 @@ pub struct GameRecord {
     pub lines: u64,
     /// Number of pieces placed.
     pub pieces: u64,
-    /// Whether the game was stopped before it was lost.
+    /// Whether the game reached its limit of pieces or lines without being lost.
     pub is_complete: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct SeriesSummary {
     pub min: u64,
     /// Maximum score.
     pub max: u64,
-    /// Number of games that were stopped before they were lost.
+    /// Number of games that reached their limit of pieces or lines without being lost.
     pub complete: usize,
     /// Percentage of games that reach the goal, or `None` if there is no goal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct PairSummary {
     pub worse: usize,
 }
 
-/// Series of several players with the same pieces.
+/// The series of several players, all played with the same pieces.
 #[derive(Clone, Debug)]
 pub struct Contest {
     /// One series for each player, with the same number of games.
@@ -124,7 +124,7 @@ impl Contest {
         })
     }
 
-    /// Compares each other series with the first one.
+    /// Compares every series except the first with the first.
     pub fn pairs(&self) -> Vec<PairSummary> {
         let Some((first, others)) = self.series.split_first() else {
             return Vec::new();

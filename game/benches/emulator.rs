@@ -1,9 +1,9 @@
 //! Benchmark of the emulators: times per well and per child, at every SIMD level that this machine
 //! supports and for the oracle. Run it with `cargo bench -p hatebeam-game`.
 //!
-//! Each row of the output is the median of several rounds. The rounds of all rows alternate, so a
-//! disturbance affects all rows of a table equally. On a noisy machine, the ratios within one table
-//! are reliable even if the times are not.
+//! Each row of the output is the median of several rounds. The rounds of a table's rows are
+//! interleaved, so a lasting disturbance affects all of them about equally. On a noisy machine, the
+//! ratios within one table are reliable even if the times are not.
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
@@ -17,12 +17,13 @@ const ROUNDS: usize = 15;
 /// A case to measure.
 struct Case<'a> {
     name: String,
-    /// Processes all wells and returns the number of children, parents or keys produced.
+    /// Processes all wells and returns the number of children, parents or keys produced. The case
+    /// `piece` returns a sum without meaning, which is not printed.
     run: Box<dyn FnMut() -> usize + 'a>,
-    /// Number of wells that one call of `run` processes.
+    /// Number of wells that one call to `run` processes.
     wells: usize,
     nanoseconds: Vec<f64>,
-    /// Number of children, parents or keys that the last call of `run` produced.
+    /// Result of the last call to `run`.
     made: usize,
 }
 

@@ -165,8 +165,8 @@ fn better_enemy_finds_enemy_of_published_replay() {
             }
         }
     }
-    // In the two games with loops, HATETRIS and Mild give different pieces only after many equal
-    // ones.
+    // In the two games with loops, the pieces of HATETRIS and Mild differ, but only after a long
+    // identical start.
     for (name, claimed) in [
         ("knewjade loop basis", Enemy::Mild),
         ("knewjade loop", Enemy::Hatetris),
@@ -237,7 +237,7 @@ fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
 }
 
 #[test]
-fn path_finder_finds_shortest_keys() {
+fn path_finder_finds_shortest_key_paths() {
     let mut finder = PathFinder::new(STANDARD, Rules::default());
     let oracle = Reference::new(STANDARD, Rules::default());
     let mut keys = Vec::new();

@@ -1,4 +1,5 @@
-// The WebAssembly module, which contains the rules, the evaluators and the searches. Requests and answers are JSON.
+// Interface to the WebAssembly module, which contains the rules, the evaluators and the searches. Requests and answers
+// are JSON; the network is sent as raw bytes.
 
 const MODULE = new URL("page.wasm", import.meta.url);
 const NETWORK = new URL("network.bin", import.meta.url);
@@ -18,7 +19,7 @@ export class Engine {
   constructor() {
     this.exports = null;
     this.network = null;
-    /** Callback for the preliminary answers of a long request. */
+    /** Callback for the preliminary answers to a long request. */
     this.onPreliminary = () => {};
   }
 
@@ -27,7 +28,10 @@ export class Engine {
     return this.send(new TextEncoder().encode(JSON.stringify(request)), "answer");
   }
 
-  /** Makes the network available as an evaluator. The network is large, so only the first call downloads it. */
+  /**
+   * Makes the network available as an evaluator. The network is large, so it is downloaded only once.
+   * A call after a failed download tries again.
+   */
   loadNetwork() {
     this.network ??= this.fetchNetwork();
     return this.network;

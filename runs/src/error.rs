@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// The object store failed. [`ManifestError::is_transient`] returns whether a retry may succeed.
+    /// An operation on the object store failed. [`ManifestError::is_transient`] returns whether a retry may succeed.
     #[error(transparent)]
     Object(#[from] ObjectError),
     /// The stored contents are invalid.
@@ -34,7 +34,7 @@ pub enum ManifestError {
     Spec(#[from] SpecError),
     /// The network of a run is missing or damaged.
     #[error(
-        "cannot use {key} in the object store: {reason}; submit the run with `--evaluator FILE` to write it"
+        "cannot use the network {key} in the object store: {reason}; to store it again, submit the run with `--evaluator FILE`"
     )]
     Network {
         /// Key of the network.
@@ -45,7 +45,7 @@ pub enum ManifestError {
 }
 
 impl ManifestError {
-    /// Returns whether a retry may succeed because the object store was slow or unavailable.
+    /// Returns whether the object store was slow or unavailable, so that a retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
             ManifestError::Object(error) => error.is_transient(),
@@ -67,7 +67,7 @@ impl ManifestError {
         }
     }
 
-    /// Returns whether the run does not exist in the object store.
+    /// Returns whether an object does not exist. After reading a manifest, this means that the run does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {
             ManifestError::Object(error) => error.is_not_found(),

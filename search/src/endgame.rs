@@ -7,9 +7,9 @@
 //! values of wells that were searched completely. It stores whole wells, so it never confuses two
 //! wells. In a full bucket, a new value replaces the value that took the least work to compute.
 //!
-//! A well that repeats on the current path is not searched again, because the loop rule of HATETRIS
-//! prevents the player from profiting from repetitions. Values computed on such a path may depend
-//! on the path, so they are not stored and do not count as proven.
+//! A well that repeats on the current path is not searched again: unlike Mild, HATETRIS has a loop
+//! rule, so a repetition gains nothing in a real game. A value whose computation met a repetition may
+//! depend on the path, so it is not stored and does not count as proven.
 
 use crate::node::NodeWell;
 use hatebeam_game::{Children, Emulator, Well};
@@ -21,10 +21,11 @@ use std::time::Instant;
 /// Limits of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndgameLimits {
-    /// Number of expanded wells after which the search stops. Finding the game for the result may expand
-    /// a few more wells. With this limit alone, the result is deterministic.
+    /// Number of expanded wells after which the search stops. Finding the game for the result then
+    /// expands more wells. With this limit alone, the result is deterministic.
     pub nodes: Option<u64>,
-    /// Time at which the search stops. With a deadline, the result depends on the speed of the machine.
+    /// Time after which the search stops. It is checked every 256 wells. With a deadline, the result
+    /// depends on the speed of the machine.
     pub deadline: Option<Instant>,
 }
 
@@ -118,8 +119,8 @@ impl Endgame {
             Ok(value) => {
                 let found = self.best_game(well, &limits);
                 EndgameResult {
-                    // The game may clear fewer lines than the value if the table no longer contains
-                    // the values of the wells on its path.
+                    // The game may clear fewer lines than the value if the table has lost values on
+                    // its path and a limit stops their recomputation.
                     proven: value.proven && found.lines == value.lines,
                     ..found
                 }
@@ -146,8 +147,8 @@ impl Endgame {
         let nodes_before = self.nodes;
         self.nodes += 1;
         let mut rest: Vec<Child> = children_of(children).collect();
-        // The children with the most lines come last. If the lines are equal, a lower stack comes
-        // later, then fewer holes.
+        // The children with the most lines come last. Among children with equally many lines, those
+        // with a lower stack come later; if the stacks are equal, those with fewer holes.
         rest.sort_by_cached_key(|Child { well, lines }| {
             let worse = (well.stack_height(), holes(well), *well);
             Reverse((Reverse(*lines), worse))

@@ -1,5 +1,5 @@
-//! The wells that quiescence (search beyond a child by clearing rows with consecutive pieces) reaches
-//! from a batch of children.
+//! The wells that quiescence reaches from a batch of children. Quiescence searches beyond a child, but
+//! only with pieces that clear rows.
 
 use hatebeam_game::Well;
 
@@ -12,7 +12,8 @@ pub(crate) struct Reached {
     pub(crate) well: u32,
 }
 
-/// The distinct wells that are the same number of pieces away from the children in a batch.
+/// The wells, distinct in cells or in number of lines, that are the same number of pieces away from the
+/// children in a batch.
 #[derive(Default)]
 pub(crate) struct Generation {
     pub(crate) wells: Vec<Well>,
@@ -29,7 +30,7 @@ impl Generation {
         self.slots.fill(0);
     }
 
-    /// Returns the index of a well with this number of lines. Adds the well if it is new.
+    /// Returns the index of `well` with `lines`. Adds this pair if it is not present.
     pub(crate) fn insert(&mut self, well: &Well, lines: u16) -> u32 {
         if self.wells.len() * 2 >= self.slots.len() {
             let size = (self.slots.len() * 2).max(1 << 10);

@@ -46,7 +46,7 @@ fn arguments(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_help_has_valid_examples() {
+fn every_help_text_has_valid_examples() {
     for (name, command) in all_commands() {
         let help = command.get_after_help().map(ToString::to_string);
         let help = help.unwrap_or_default();
@@ -64,7 +64,7 @@ fn every_help_has_valid_examples() {
 }
 
 #[test]
-fn paragraphs_of_help_have_no_line_breaks_of_their_own() {
+fn help_paragraphs_have_no_hard_line_breaks() {
     let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
     for (name, command) in all_commands() {
         let help = command.get_after_help().map(ToString::to_string);

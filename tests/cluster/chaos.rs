@@ -105,16 +105,18 @@ impl Chaos {
             }
             6 => {
                 self.unplug(COORDINATOR);
-                "unreachable for the coordinator"
+                "cut off with all other workers from the coordinator"
             }
             7 => {
                 let other = self.worker();
-                if other != name {
+                if other == name {
+                    "unchanged"
+                } else {
                     self.hosts().cut_one_way(&name, &other);
                     self.sleep(8000);
                     self.hosts().restore(&name, &other);
+                    "unable to send to another worker"
                 }
-                "unable to send to another worker"
             }
             _ => self.fail_store(),
         };
@@ -144,7 +146,7 @@ impl Chaos {
         "with a failing object store"
     }
 
-    /// Starts workers until there are at least two, and at random more, up to five.
+    /// Starts workers until there are at least two, and then a random number of additional workers, up to five in total.
     fn start_missing_workers(&mut self) {
         loop {
             let workers = &self.cluster.workers;

@@ -1,4 +1,4 @@
-//! Tests of clusters of real processes and sockets. Despite any faults, the result of a cluster must be equal, bit for
+//! Tests of clusters with real processes and sockets. Despite any faults, the result of a cluster must be equal, bit for
 //! bit, to the result of a single process.
 
 #![cfg(unix)]

@@ -65,7 +65,7 @@ fn dockerfiles_pass_hadolint() {
         return;
     };
     // DL3008 requires pinned Debian packages. They are not pinned, so that each build gets the latest security fixes.
-    // DL3022 requires names of build stages, and hadolint does not support named build contexts.
+    // DL3022 requires `COPY --from` to name a build stage, and hadolint does not recognize named build contexts.
     hadolint.args(["--ignore", "DL3008", "--ignore", "DL3022"]);
     for file in ["deploy/docker/Dockerfile", "deploy/compose/s3/Dockerfile"] {
         hadolint.arg(path(file));
@@ -243,7 +243,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Checks SIGINT and SIGTERM, because both signals stop containers, and SIGINT stops systemd units.
+/// Checks both signals: `docker stop` sends SIGTERM, and Ctrl-C and the systemd units (`KillSignal=SIGINT`) send SIGINT.
 #[test]
 fn worker_is_healthy_until_signal_stops_it() {
     for signal in ["-INT", "-TERM"] {

@@ -16,8 +16,8 @@ impl Rng {
         }
     }
 
-    /// Creates a generator for one of a seed's numbered streams. If each game uses different streams, the order in
-    /// which threads play games does not change the results.
+    /// Creates the generator for stream `number` of a seed. If every game has its own streams, the results do not depend
+    /// on the order in which threads play the games.
     pub fn stream(seed: u64, number: u64) -> Rng {
         let mut mixer = seed;
         let first = split_mix(&mut mixer);

@@ -15,8 +15,8 @@ const PAGE_BITS: u32 = 8;
 /// The counters of digits that differ only in their lowest [`PAGE_BITS`] bits.
 type Page = [u64; 1 << PAGE_BITS];
 
-/// Counts of children by digit. A page of counters is allocated when its first child is counted: with all 65,536
-/// counters, a narrow beam would spend most of its time on counters that are zero.
+/// Counts of children by digit. A page of counters is allocated when its first child is counted. If all
+/// 65,536 counters were always allocated, a narrow beam would spend most of its time on counters that are zero.
 #[derive(Clone, Debug)]
 pub struct DigitCounts(Vec<Option<Box<Page>>>);
 

@@ -1,5 +1,5 @@
-//! Thread pools that outlive the short tasks of a step. Starting 71 threads takes a millisecond, and a cluster
-//! computes seven histograms for each depth. A waiting thread starts a task in less than a tenth of a millisecond.
+//! Thread pools that outlive the short tasks of a step, such as the seven histograms of a depth in a cluster. Starting
+//! 71 threads takes a millisecond. A waiting thread starts a task in less than a tenth of a millisecond.
 
 use super::lock;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
@@ -22,9 +22,10 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     Some(pool)
 }
 
-/// Runs `work` on the calling thread and up to `threads - 1` other threads. All callers share the other
-/// threads, so they may start late or not at all. `work` must therefore not wait for them, and one call of
-/// `work` must be able to complete the whole task.
+/// Runs `work` on the calling thread and up to `threads - 1` other threads, and returns when all calls have
+/// returned. Callers with the same `threads` share these threads, so the other calls of `work` may start
+/// late. If the threads cannot be started, only the calling thread runs `work`. `work` must therefore not
+/// wait for other calls, and one call must be able to complete the whole task.
 pub(super) fn on_threads(threads: usize, work: impl Fn() + Sync) {
     let pool = if threads > 1 { pool(threads - 1) } else { None };
     let Some(pool) = pool else {
