@@ -357,8 +357,12 @@ const steps = {
         for (const tab of ["hatetris", "clears", "agents"]) {
           await page.evaluate(`location.hash = "${tab}"; true`);
           await page.until(`!document.querySelector('.tab[aria-label]:not([hidden])').hidden && document.documentElement.dataset.theme === "${theme}"`);
-          const wide = await page.evaluate("document.documentElement.scrollWidth");
-          assert(wide <= width, `${tab} is ${wide} pixels wide in a window of ${width}`);
+          // The layout settles a moment after the window, the theme or the tab has changed.
+          await page.until(`document.documentElement.scrollWidth <= ${width}`).catch(async () => {
+            const right = "e.getBoundingClientRect().right";
+            const wide = `[...document.body.querySelectorAll("*")].filter((e) => ${right} > ${width}).map((e) => e.outerHTML.slice(0, 100))`;
+            assert.fail(`${tab} is wider than the window of ${width} pixels: ${await page.evaluate(wide)}`);
+          });
           await picture(`${tab}-${width}-${theme}`, { whole: true });
         }
       }
