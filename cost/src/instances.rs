@@ -101,7 +101,7 @@ impl Market {
         }
     }
 
-    /// Returns the market with this name, or `None` if there is none.
+    /// Returns the market with this name, or `None` if the name is unknown.
     pub fn from_name(name: &str) -> Option<Market> {
         Market::ALL.into_iter().find(|market| market.name() == name)
     }

@@ -397,7 +397,7 @@ mod tests {
 
     proptest! {
         #[test]
-            fn tokens_are_visible_ascii_text_of_valid_length(
+        fn tokens_are_visible_ascii_text_of_valid_length(
             before in "[ \t\r\n]{0,3}",
             text in prop_oneof!["[!-~]{0,40}", "[!-~]{500,530}", "\\PC{10,40}", ".{10,40}"],
             after in "[ \t\r\n]{0,3}",

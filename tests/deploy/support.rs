@@ -50,7 +50,7 @@ pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns the string at a JSON pointer. Panics if there is none.
+/// Returns the string at a JSON pointer. Panics if the value is missing or not a string.
 #[track_caller]
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
