@@ -5,7 +5,7 @@ use crate::hatetris::{GEOMETRY, rules};
 use crate::session::Failure;
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{Emulator, Game, Placement, Well};
-use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence, Weights};
+use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence};
 use serde::{Deserialize, Serialize};
 
 /// Names of an evaluator and of its quiescence, which is off if it has no name.
@@ -35,11 +35,7 @@ impl EvaluatorName {
                 .find(|quiescence| quiescence.name() == name)
                 .ok_or_else(|| format!("unknown quiescence {name:?}"))?,
         };
-        Ok(EvaluatorSpec {
-            kind,
-            weights: Weights::default(),
-            quiescence,
-        })
+        Ok(EvaluatorSpec::new(kind, quiescence))
     }
 }
 

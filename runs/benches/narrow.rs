@@ -13,10 +13,9 @@
 
 use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_runs::{
-    EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec,
-    game_to,
+    EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, WellSpec, game_to,
 };
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use hatebeam_store::{DepthRecord, StoreError};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
@@ -54,15 +53,8 @@ fn settings(max_depth: Option<u32>) -> Settings {
 
 fn spec(width: u64, geometry: Geometry, kind: EvaluatorKind, quiescence: Quiescence) -> RunSpec {
     RunSpec {
-        width,
         well: WellSpec::new(geometry, Rules::default()),
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind,
-            weights: Weights::default(),
-            quiescence,
-        },
-        search: Fingerprint::current(),
+        ..RunSpec::new(width, EvaluatorSpec::new(kind, quiescence))
     }
 }
 

@@ -173,25 +173,14 @@ impl ProgressEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Start, WellSpec};
-    use hatebeam_search::{EvaluatorSpec, Fingerprint, Quiescence, Weights};
+
+    use hatebeam_search::{EvaluatorSpec, Quiescence};
 
     fn spec(width: u64) -> RunSpec {
-        RunSpec {
+        RunSpec::new(
             width,
-            well: WellSpec {
-                columns: 10,
-                rows: 16,
-                clear_above_bar: false,
-            },
-            start: Start::Empty,
-            evaluator: EvaluatorSpec {
-                kind: EvaluatorKind::Patterns,
-                weights: Weights::default(),
-                quiescence: Quiescence::Off,
-            },
-            search: Fingerprint::current(),
-        }
+            EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off),
+        )
     }
 
     #[test]

@@ -102,24 +102,19 @@ mod tests {
     use super::*;
     use crate::spec::WellSpec;
     use hatebeam_game::{Geometry, Rules};
-    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 
     #[test]
     fn film_begins_with_start_of_search() {
         let geometry = Geometry::new(6, 6).unwrap();
         let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
+        let evaluator = EvaluatorSpec::new(EvaluatorKind::Plain, Quiescence::Off);
         let mut spec = RunSpec {
-            width: 10,
             well: WellSpec::new(geometry, Rules::default()),
             start: Start::Well {
                 hex: well.to_hex(geometry),
             },
-            evaluator: EvaluatorSpec {
-                kind: EvaluatorKind::Plain,
-                weights: Weights::default(),
-                quiescence: Quiescence::Off,
-            },
-            search: Fingerprint::current(),
+            ..RunSpec::new(10, evaluator)
         };
         let film = spec.film(&[Key::Down]).unwrap();
         assert_eq!(film.turns[0].well, well.to_hex(geometry));

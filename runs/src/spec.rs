@@ -163,6 +163,17 @@ pub enum SpecError {
 }
 
 impl RunSpec {
+    /// Returns the specification of a search from the empty standard well, by the search algorithm of this program.
+    pub fn new(width: u64, evaluator: EvaluatorSpec) -> RunSpec {
+        RunSpec {
+            width,
+            well: WellSpec::new(Geometry::STANDARD, Rules::default()),
+            start: Start::Empty,
+            evaluator,
+            search: Fingerprint::current(),
+        }
+    }
+
     /// Checks the specification and returns the game up to the start of the search. If the evaluator uses a network, the
     /// network need not be available.
     ///

@@ -9,12 +9,11 @@ use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
     Archive, BestGame, CommittedDepth, GroupLimits, Limits, Manifest, MemoryArchive, Observer,
-    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest,
+    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest,
     WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
 };
 use hatebeam_search::{
-    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, Quiescence,
-    Weights,
+    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, Quiescence,
 };
 use hatebeam_store::{ColumnFamilies, ShardTables, StoreError};
 use std::path::Path;
@@ -35,15 +34,11 @@ impl Observer for Silent {
 /// Searches a small run to its end.
 fn searched(dir: &Path, keep: Retention) -> Run {
     let spec = RunSpec {
-        width: 150,
         well: WellSpec::new(Geometry::new(8, 10).unwrap(), Rules::default()),
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind: EvaluatorKind::Knewjade,
-            weights: Weights::default(),
-            quiescence: Quiescence::Off,
-        },
-        search: Fingerprint::current(),
+        ..RunSpec::new(
+            150,
+            EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off),
+        )
     };
     let run = Run::open_or_create(dir, &spec, Some(keep)).unwrap();
     let settings = Settings {

@@ -10,9 +10,7 @@ use hatebeam_runs::{
     EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec,
     best_game, result_of,
 };
-use hatebeam_search::{
-    DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights,
-};
+use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
 use hatebeam_store::StoreError;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,15 +30,11 @@ impl Observer for Silent {
 /// Returns the specification of the runs in `formats/`.
 fn spec() -> RunSpec {
     RunSpec {
-        width: 20,
         well: WellSpec::new(Geometry::new(6, 6).unwrap(), Rules::default()),
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind: EvaluatorKind::Knewjade,
-            weights: Weights::default(),
-            quiescence: Quiescence::Off,
-        },
-        search: Fingerprint::current(),
+        ..RunSpec::new(
+            20,
+            EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off),
+        )
     }
 }
 

@@ -7,7 +7,6 @@ use hatebeam_objects::{Memory, Objects, Options};
 use hatebeam_runs::{ManifestError, fetch_network, store_network};
 use hatebeam_search::{
     EvaluatorKind, EvaluatorSpec, FEATURES, MAX_NETWORK_BYTES, Network, NetworkWeights, Quiescence,
-    Weights,
 };
 
 fn network(header: &str) -> Network {
@@ -21,11 +20,7 @@ fn network(header: &str) -> Network {
 }
 
 fn evaluator(network: &Network) -> EvaluatorSpec {
-    EvaluatorSpec {
-        kind: EvaluatorKind::Network(network.digest()),
-        weights: Weights::default(),
-        quiescence: Quiescence::Off,
-    }
+    EvaluatorSpec::new(EvaluatorKind::Network(network.digest()), Quiescence::Off)
 }
 
 fn objects() -> Objects {

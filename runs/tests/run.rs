@@ -5,9 +5,9 @@
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
     EndReason, GameError, GroupLimits, Limits, Observer, ReadableRun, Retention, Run, RunError,
-    RunSpec, Settings, SpecError, Start, WellSpec, best_game, game_to,
+    RunSpec, Settings, SpecError, Start, best_game, game_to,
 };
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 fn spec(width: u64) -> RunSpec {
-    RunSpec {
+    RunSpec::new(
         width,
-        well: WellSpec::new(Geometry::STANDARD, Rules::default()),
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind: EvaluatorKind::Knewjade,
-            weights: Weights::default(),
-            quiescence: Quiescence::Off,
-        },
-        search: Fingerprint::current(),
-    }
+        EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off),
+    )
 }
 
 /// Records the committed and the damaged depths. Cancels the search after `stop_after` committed depths.

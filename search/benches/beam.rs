@@ -7,21 +7,13 @@
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
-    ShardLayout, Step, Weights,
+    ShardLayout, Step,
 };
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
-
-fn spec(kind: EvaluatorKind, quiescence: Quiescence) -> EvaluatorSpec {
-    EvaluatorSpec {
-        kind,
-        weights: Weights::default(),
-        quiescence,
-    }
-}
 
 /// Returns the children of the wells in the benchmark file.
 fn children(emulator: &Emulator) -> Vec<Well> {
@@ -56,7 +48,7 @@ fn scoring(level: SimdLevel) {
                     .digest(),
             ),
         ] {
-            let mut evaluator = Evaluator::new(&emulator, &spec(kind, quiescence))
+            let mut evaluator = Evaluator::new(&emulator, &EvaluatorSpec::new(kind, quiescence))
                 .expect("the weights are in range");
             let mut scores = Vec::new();
             let mut times: Vec<f64> = (0..7)
@@ -82,7 +74,7 @@ fn scoring(level: SimdLevel) {
 
 fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let spec = spec(kind, quiescence);
+    let spec = EvaluatorSpec::new(kind, quiescence);
     let step =
         Step::new(&emulator, spec, ShardLayout::local(width), 1).expect("the weights are in range");
     let root = Node {

@@ -344,6 +344,15 @@ pub struct Evaluator {
 }
 
 impl EvaluatorSpec {
+    /// Returns the specification of an evaluator with the published weights.
+    pub fn new(kind: EvaluatorKind, quiescence: Quiescence) -> EvaluatorSpec {
+        EvaluatorSpec {
+            kind,
+            weights: Weights::default(),
+            quiescence,
+        }
+    }
+
     /// Checks the weights. Does not check that a network is available.
     ///
     /// # Errors
@@ -406,11 +415,7 @@ impl Evaluator {
         network: Arc<Network>,
         quiescence: Quiescence,
     ) -> Evaluator {
-        let spec = EvaluatorSpec {
-            kind: EvaluatorKind::PlainHoles,
-            weights: Weights::default(),
-            quiescence,
-        };
+        let spec = EvaluatorSpec::new(EvaluatorKind::PlainHoles, quiescence);
         let mut evaluator = Evaluator::new(emulator, &spec).expect("plain weights are in range");
         evaluator.network = Some(NetworkScorer::new(network));
         evaluator.max_clears_score = i32::MAX;

@@ -5,7 +5,7 @@
 //! small beams. The digest detects unintended changes. The revision is for changes that the small beams do not detect.
 //! Networks do not affect the fingerprint, because a specification identifies them by their digests.
 
-use crate::evaluator::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use crate::evaluator::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use crate::node::{Digest, Node, NodeWell};
 use crate::patterns;
 use crate::step::{Frontier, ShardLayout, Step};
@@ -95,11 +95,7 @@ fn fnv(bytes: &[u8]) -> u64 {
 /// Searches small beams and returns a hash of all their frontiers.
 fn self_test() -> u64 {
     let hashes = EVALUATORS.map(|(kind, quiescence)| {
-        let spec = EvaluatorSpec {
-            kind,
-            weights: Weights::default(),
-            quiescence,
-        };
+        let spec = EvaluatorSpec::new(kind, quiescence);
         beam(spec).to_le_bytes()
     });
     fnv(hashes.as_flattened())

@@ -251,11 +251,7 @@ fn limited_quiescence(
 /// Returns children of the wells in a beam. The beam uses quiescence, so that many of the children can
 /// clear lines with many consecutive pieces.
 fn children_with_chains(emulator: &Emulator) -> Vec<Well> {
-    let spec = EvaluatorSpec {
-        kind: EvaluatorKind::Patterns,
-        weights: Weights::default(),
-        quiescence: Quiescence::First,
-    };
+    let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::First);
     let layout = ShardLayout::local(60);
     let step = Step::new(emulator, spec, layout, 1).unwrap();
     let root = Node {
@@ -381,11 +377,7 @@ fn evaluator_finds_registered_network_by_digest() {
     let mut other = weights(16);
     other.bias[0] = 77;
     let network = Network::new("registered", &other).unwrap();
-    let spec = EvaluatorSpec {
-        kind: EvaluatorKind::Network(network.digest()),
-        weights: Weights::default(),
-        quiescence: Quiescence::Off,
-    };
+    let spec = EvaluatorSpec::new(EvaluatorKind::Network(network.digest()), Quiescence::Off);
     let json = serde_json::to_value(spec).unwrap();
     assert_eq!(json["kind"]["network"], network.digest().to_string());
     assert_eq!(serde_json::from_value::<EvaluatorSpec>(json).unwrap(), spec);

@@ -4,7 +4,7 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, Features, LANES, Quiescence, Weights, count_features,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Features, LANES, Quiescence, count_features,
 };
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
@@ -141,11 +141,7 @@ fn scores_match_cell_by_cell_sums() {
         .zip(&points)
         .map(|(well, &points)| by_definition(&file, &play, well, points))
         .collect();
-    let spec = EvaluatorSpec {
-        kind: EvaluatorKind::Patterns,
-        weights: Weights::default(),
-        quiescence: Quiescence::Off,
-    };
+    let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off);
     for level in SimdLevel::available() {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
         let mut scores = Vec::new();

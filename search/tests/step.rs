@@ -7,21 +7,13 @@ use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts,
     Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
-    RecentCuts, ShardLayout, SortBuffer, Step, Ties, Weights,
+    RecentCuts, ShardLayout, SortBuffer, Step, Ties,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
-
-fn spec(kind: EvaluatorKind, quiescence: Quiescence) -> EvaluatorSpec {
-    EvaluatorSpec {
-        kind,
-        weights: Weights::default(),
-        quiescence,
-    }
-}
 
 fn root() -> Node {
     Node {
@@ -88,7 +80,7 @@ fn step_matches_brute_force() {
     for kind in EvaluatorKind::ALL {
         for quiescence in [Quiescence::Off, Quiescence::Forced] {
             for width in [1, 37, 5000] {
-                let spec = spec(kind, quiescence);
+                let spec = EvaluatorSpec::new(kind, quiescence);
                 let fast = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
                 let mut frontier = Frontier::new(0, [root()], ShardLayout::local(width));
                 for _ in 0..14 {
@@ -112,7 +104,7 @@ fn step_matches_brute_force() {
 #[test]
 fn step_with_any_width_matches_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
+    let spec = EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off);
     for width in (1..=300).step_by(7) {
         let fast = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
         let mut frontier = Frontier::new(0, [root()], ShardLayout::local(width));
@@ -136,7 +128,7 @@ fn digest_does_not_depend_on_threads_simd_level_or_room() {
 /// Checks that the digests do not depend on threads, SIMD levels or the room in the tables. Returns
 /// the number of repeats with little room in the tables.
 fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
-    let spec = spec(EvaluatorKind::Knewjade, quiescence);
+    let spec = EvaluatorSpec::new(EvaluatorKind::Knewjade, quiescence);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
         let fast = Step::new(&emulator, spec, ShardLayout::local(width), threads)
@@ -179,7 +171,7 @@ fn floor_does_not_change_the_frontier() {
         (EvaluatorKind::Knewjade, Quiescence::Off, 4200),
     ] {
         let layout = ShardLayout::local(width);
-        let fast = Step::new(&emulator, spec(kind, quiescence), layout, 2).unwrap();
+        let fast = Step::new(&emulator, EvaluatorSpec::new(kind, quiescence), layout, 2).unwrap();
         let mut frontier = Frontier::new(0, [root()], layout);
         let mut cuts = RecentCuts::default();
         let (mut estimates, mut repeats) = (0, 0);
@@ -227,7 +219,7 @@ fn rank_of_cut(frontier: &Frontier, width: usize) -> u64 {
 #[test]
 fn cancelled_step_returns_error() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let spec = spec(EvaluatorKind::Plain, Quiescence::Off);
+    let spec = EvaluatorSpec::new(EvaluatorKind::Plain, Quiescence::Off);
     let fast = Step::new(&emulator, spec, ShardLayout::local(10), 1).unwrap();
     let frontier = Frontier::new(0, [root()], ShardLayout::local(10));
     let stopped = fast.run(&frontier, &AtomicBool::new(true), &AtomicU64::new(0));
@@ -238,7 +230,7 @@ fn cancelled_step_returns_error() {
 fn weight_out_of_range_is_rejected() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for bad in [f64::NAN, f64::INFINITY, -1e9] {
-        let mut spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
+        let mut spec = EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off);
         spec.weights.enclosed = bad;
         let error = Evaluator::new(&emulator, &spec).err().unwrap();
         assert!(error.to_string().contains("enclosed"), "{error}");
@@ -357,7 +349,7 @@ fn digest_does_not_depend_on_shards_or_machines() {
     const WIDTH: usize = 6000;
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for kind in [EvaluatorKind::Patterns, EvaluatorKind::PlainHoles] {
-        let spec = spec(kind, Quiescence::Off);
+        let spec = EvaluatorSpec::new(kind, Quiescence::Off);
         let local = ShardLayout::local(WIDTH);
         let single = Step::new(&emulator, spec, local, 1).unwrap();
         let mut frontier = Frontier::new(0, [root()], local);

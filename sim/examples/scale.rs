@@ -21,10 +21,11 @@ use hatebeam_proto::messages::{
     Histogram, Order, OrderKind, Prepare, Prepared, ToWorker,
 };
 use hatebeam_runs::{
-    FrontierSummary, Limits, MemoryArchive, RUNS, Retention, RunSpec, Start, Table, WellSpec,
-    first_node, frontier_key,
+    FrontierSummary, Limits, MemoryArchive, RUNS, Retention, RunSpec, Table, first_node,
+    frontier_key,
 };
-use hatebeam_search::{CountQuery, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+use hatebeam_search::{CountQuery, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
+use hatebeam_sim::Rng;
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,17 +52,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A generator of random times.
-struct Times(Mutex<u64>);
+struct Times(Rng);
 
 impl Times {
-    /// Returns the next SplitMix64 number, scaled to the range from 0 to 1.
+    /// Returns the next random number, scaled to the range from 0 to 1.
     fn unit(&self) -> f64 {
-        let mut state = lock(&self.0);
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = *state;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 53) as f64
+        (self.0.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Returns a log-normally distributed work time whose mean is `mean` seconds.
@@ -369,21 +365,10 @@ impl Worker {
 }
 
 fn spec(width: u64) -> RunSpec {
-    RunSpec {
+    RunSpec::new(
         width,
-        well: WellSpec {
-            columns: 10,
-            rows: 16,
-            clear_above_bar: false,
-        },
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind: EvaluatorKind::Patterns,
-            weights: Weights::default(),
-            quiescence: Quiescence::Off,
-        },
-        search: Fingerprint::current(),
-    }
+        EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off),
+    )
 }
 
 /// Measured values per depth.
@@ -528,7 +513,7 @@ fn simulate(width: u64, workers: u32) -> Result<(), Box<dyn Error>> {
         machine,
         width,
         workers: u64::from(workers),
-        times: Arc::new(Times(Mutex::new(1))),
+        times: Arc::new(Times(Rng::seeded(1))),
         objects: Objects::in_memory(&memory, &Options::default())?,
         spec: spec(width),
         answering: Mutex::default(),

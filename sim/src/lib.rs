@@ -49,6 +49,7 @@ mod world;
 
 pub use batch::{Summary, run_seeds};
 pub use plan::{Class, Mix};
+pub use rng::Rng;
 pub use trace::Detail;
 pub use world::{Options, Report, Sabotage};
 

@@ -5,8 +5,8 @@ use crate::learned;
 use crate::rng::Rng;
 use crate::store::{Effect, StoreMode, Trigger};
 use hatebeam_objects::faults::Operation;
-use hatebeam_runs::{Retention, RunSpec, Start, WellSpec};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+use hatebeam_runs::{Retention, RunSpec, WellSpec};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -443,19 +443,12 @@ fn run_plan(rng: &Rng) -> RunPlan {
     }
     RunPlan {
         spec: RunSpec {
-            width,
             well: WellSpec {
                 columns,
                 rows,
                 clear_above_bar: false,
             },
-            start: Start::Empty,
-            evaluator: EvaluatorSpec {
-                kind,
-                weights: Weights::default(),
-                quiescence: Quiescence::Off,
-            },
-            search: Fingerprint::current(),
+            ..RunSpec::new(width, EvaluatorSpec::new(kind, Quiescence::Off))
         },
         keep,
         shards: *rng.pick(&[1, 3, 4, 8]).unwrap_or(&4),

@@ -9,14 +9,16 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A SplitMix64 generator, which several tasks can share.
 #[derive(Debug)]
-pub(crate) struct Rng(Mutex<u64>);
+pub struct Rng(Mutex<u64>);
 
 impl Rng {
-    pub(crate) fn seeded(seed: u64) -> Rng {
+    /// Creates the generator of a seed.
+    pub fn seeded(seed: u64) -> Rng {
         Rng(Mutex::new(seed))
     }
 
-    pub(crate) fn next(&self) -> u64 {
+    /// Returns the next number.
+    pub fn next(&self) -> u64 {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *state = state.wrapping_add(STEP);
         let mut mixed = *state;

@@ -10,7 +10,7 @@
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
-    EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step, Weights,
+    EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step,
 };
 use rocksdb::{BlockBasedOptions, DBCompressionType, Options, SstFileWriter};
 use std::error::Error;
@@ -21,11 +21,7 @@ const DEPTH: u32 = 40;
 
 fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
-    let spec = EvaluatorSpec {
-        kind: EvaluatorKind::Patterns,
-        weights: Weights::default(),
-        quiescence: Quiescence::Off,
-    };
+    let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off);
     let step = Step::new(&emulator, spec, ShardLayout::local(width), 2)?;
     let root = Node {
         score: 0,

@@ -5,7 +5,6 @@
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
     Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step,
-    Weights,
 };
 use hatebeam_store::{
     ColumnFamilies, DepthRecord, Lookup, NewDepth, RunStore, ShardTables, StoreError, list_runs,
@@ -19,11 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 fn frontiers(geometry: Geometry, width: usize, depths: u32) -> Vec<Frontier> {
     let emulator = Emulator::new(geometry, Rules::default());
-    let spec = EvaluatorSpec {
-        kind: EvaluatorKind::Knewjade,
-        weights: Weights::default(),
-        quiescence: Quiescence::Off,
-    };
+    let spec = EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off);
     let step = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
     let root = Node {
         score: 0,

@@ -13,7 +13,7 @@ use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError, Start};
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, NetworkWeights, NodeWell,
-    Quiescence, VALUE_ONE, Weights,
+    Quiescence, VALUE_ONE,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -325,11 +325,7 @@ impl Trainer {
         let first = random.unit();
         let (mut evaluator, one) = match beam.player {
             Player::Patterns => {
-                let spec = EvaluatorSpec {
-                    kind: EvaluatorKind::Patterns,
-                    weights: Weights::default(),
-                    quiescence: beam.quiescence,
-                };
+                let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, beam.quiescence);
                 let evaluator = Evaluator::new(&self.emulator, &spec);
                 (
                     evaluator.expect("`patterns` accepts default weights"),

@@ -5,7 +5,7 @@
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
-    ShardLayout, Step, Weights,
+    ShardLayout, Step,
 };
 use hatebeam_train::{
     Beam, BeamSettings, ExamRecipe, Noise, Recipe, TrainError, Trainer, TrainingFolder, examine,
@@ -80,11 +80,7 @@ fn emulator() -> Emulator {
 }
 
 fn patterns() -> EvaluatorSpec {
-    EvaluatorSpec {
-        kind: EvaluatorKind::Patterns,
-        weights: Weights::default(),
-        quiescence: Quiescence::Off,
-    }
+    EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off)
 }
 
 fn beam(width: usize, noise: Noise) -> Beam {

@@ -7,15 +7,14 @@ use crate::tables::{LocalStorage, MemoryStorage};
 use crate::worker::{Parts, Settings, Worker};
 use hatebeam_cost::Machine;
 use hatebeam_env::Env;
-use hatebeam_game::{Geometry, Rules};
 use hatebeam_metrics::Registry;
 use hatebeam_objects::{Memory, Objects, Options};
 use hatebeam_proto::messages::{
     AnswerKind, Hello, Order, OrderKind, Peer, PeerRequest, PeerResponse, Prepare, Secret,
 };
 use hatebeam_proto::{BoxStream, LinkError};
-use hatebeam_runs::{RunSpec, Start, WellSpec};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+use hatebeam_runs::RunSpec;
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,17 +29,10 @@ pub(crate) const RUN: &str = "run";
 pub(crate) const SECRET: Secret = Secret([7; 16]);
 
 pub(crate) fn spec(width: u64) -> RunSpec {
-    RunSpec {
+    RunSpec::new(
         width,
-        well: WellSpec::new(Geometry::STANDARD, Rules::default()),
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind: EvaluatorKind::Patterns,
-            weights: Weights::default(),
-            quiescence: Quiescence::Off,
-        },
-        search: Fingerprint::current(),
-    }
+        EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off),
+    )
 }
 
 /// Returns a `prepare` order for the first depth of the test run. Its four shards are assigned to the workers in turn.

@@ -7,10 +7,8 @@ use hatebeam_cost::Machine;
 use hatebeam_cost::Micros;
 use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, ObjectError, Objects, Options, Random};
-use hatebeam_runs::{
-    CommittedDepth, Manifest, Retention, RunSpec, RunState, Start, WellSpec, first_record,
-};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
+use hatebeam_runs::{CommittedDepth, Manifest, Retention, RunSpec, RunState, first_record};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -110,21 +108,10 @@ impl FaultPlan for Faults {
 
 /// Returns the specification of a run with a width of 10.
 pub(crate) fn spec() -> RunSpec {
-    RunSpec {
-        width: 10,
-        well: WellSpec {
-            columns: 10,
-            rows: 16,
-            clear_above_bar: false,
-        },
-        start: Start::Empty,
-        evaluator: EvaluatorSpec {
-            kind: EvaluatorKind::Plain,
-            weights: Weights::default(),
-            quiescence: Quiescence::Off,
-        },
-        search: Fingerprint::current(),
-    }
+    RunSpec::new(
+        10,
+        EvaluatorSpec::new(EvaluatorKind::Plain, Quiescence::Off),
+    )
 }
 
 /// Returns the manifest of a queued run with this many committed depths, each with one well.
