@@ -1,12 +1,11 @@
 //! Series of games with the same agents, summarized by means and confidence intervals.
 
 use crate::session::{Answer, Failure, json};
-use crate::watch::{WatchStart, cartridge_pieces, drop_agent, drop_run, nes_search};
+use crate::watch::{NesSets, PlayerStart, WatchStart, drop_agent, drop_run, nes_search};
 use hatebeam_agents::drop::{Agent, DropRun};
 use hatebeam_agents::nes::{GameRules, Search, play};
 use hatebeam_agents::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
-use hatebeam_tetris::Piece;
-use hatebeam_tetris::nes::{ArticleSets, MAXOUT};
+use hatebeam_tetris::nes::MAXOUT;
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize)]
@@ -37,11 +36,6 @@ enum Games {
     },
 }
 
-enum NesSets {
-    Article(Box<ArticleSets>),
-    Cartridge { seed: u32 },
-}
-
 /// A series of games. In each game, all agents get the same pieces.
 pub(crate) struct Many {
     games: Games,
@@ -64,18 +58,14 @@ impl Many {
             }
             "nes" => {
                 let searches: Result<_, Failure> = players.iter().map(nes_search).collect();
-                let sets = match start.generator.as_str() {
-                    "article" => NesSets::Article(Box::new(ArticleSets::new(start.seed))),
-                    "cartridge" => NesSets::Cartridge { seed: start.seed },
-                    other => return Err(format!("unknown generator {other:?}").into()),
-                };
+                let sets = NesSets::new(start)?;
                 let searches = searches?;
                 let goal = Some(("maxout", u64::from(MAXOUT)));
                 (Games::Nes { sets, searches }, "points", goal)
             }
             other => return Err(format!("unknown game {other:?}").into()),
         };
-        let series = |player: &crate::watch::PlayerStart| Series {
+        let series = |player: &PlayerStart| Series {
             name: player.agent.clone(),
             games: Vec::new(),
             seconds: 0.0,
@@ -115,21 +105,12 @@ impl Games {
                 .map(|agent| run.play(agent.as_mut(), number.into()).into())
                 .collect(),
             Games::Nes { sets, searches } => {
-                let pieces = sets.game(number);
+                let pieces = sets.game();
                 searches
                     .iter_mut()
                     .map(|search| play(search.as_mut(), &pieces, &GameRules::ARTICLE).into())
                     .collect()
             }
-        }
-    }
-}
-
-impl NesSets {
-    fn game(&mut self, number: u32) -> Vec<Piece> {
-        match self {
-            NesSets::Article(sets) => sets.game(),
-            NesSets::Cartridge { seed } => cartridge_pieces(seed.wrapping_add(number)),
         }
     }
 }

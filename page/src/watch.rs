@@ -108,7 +108,7 @@ impl Watch {
                 start.players.iter().map(player).collect()
             }
             "nes" => {
-                let pieces = nes_pieces(start)?;
+                let pieces = NesSets::new(start)?.game();
                 let player = |player: &PlayerStart| -> Result<Box<dyn Player>, Failure> {
                     Ok(Box::new(NesPlayer::new(&pieces, nes_search(player)?)))
                 };
@@ -151,19 +151,33 @@ pub(crate) fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
     })
 }
 
-/// Returns the pieces of the seed's first game.
-fn nes_pieces(start: &WatchStart) -> Result<Vec<Piece>, Failure> {
-    match start.generator.as_str() {
-        "article" => Ok(ArticleSets::new(start.seed).game()),
-        "cartridge" => Ok(cartridge_pieces(start.seed)),
-        other => Err(format!("unknown generator {other:?}").into()),
-    }
+/// The pieces of successive games of Nintendo Tetris.
+pub(crate) enum NesSets {
+    Article(Box<ArticleSets>),
+    Cartridge { seed: u32 },
 }
 
-/// Returns the pieces that the cartridge's generator provides for a seed.
-pub(crate) fn cartridge_pieces(seed: u32) -> Vec<Piece> {
-    let mut rng = Rng::stream(seed.into(), 0);
-    Cartridge::from_seed(seed.into()).game(CARTRIDGE_PIECES, None, &mut rng)
+impl NesSets {
+    pub(crate) fn new(start: &WatchStart) -> Result<NesSets, Failure> {
+        match start.generator.as_str() {
+            "article" => Ok(NesSets::Article(Box::new(ArticleSets::new(start.seed)))),
+            "cartridge" => Ok(NesSets::Cartridge { seed: start.seed }),
+            other => Err(format!("unknown generator {other:?}").into()),
+        }
+    }
+
+    /// Returns the pieces of the next game.
+    pub(crate) fn game(&mut self) -> Vec<Piece> {
+        match self {
+            NesSets::Article(sets) => sets.game(),
+            NesSets::Cartridge { seed } => {
+                let number = u64::from(*seed);
+                *seed = seed.wrapping_add(1);
+                let mut rng = Rng::stream(number, 0);
+                Cartridge::from_seed(number).game(CARTRIDGE_PIECES, None, &mut rng)
+            }
+        }
+    }
 }
 
 /// Returns `given`, or the published weights if `given` is empty.
