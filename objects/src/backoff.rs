@@ -49,7 +49,7 @@ impl Backoff {
         true
     }
 
-    /// Makes the current attempt count as the first one.
+    /// Resets the attempt count: the current attempt counts as the first one.
     #[cfg(feature = "s3")]
     pub(crate) fn reset(&mut self) {
         self.attempt = 1;
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(waits.len(), 8);
         for (number, wait) in waits.into_iter().enumerate() {
             let whole = Duration::from_millis(500 << number).min(LONGEST);
-            // Tokio's timer rounds up to milliseconds.
+            // Tokio's timer has a resolution of one millisecond.
             let most = whole + Duration::from_millis(1);
             assert!(
                 wait >= whole / 2 - Duration::from_millis(1) && wait <= most,
@@ -105,7 +105,7 @@ mod tests {
 
     #[cfg(feature = "s3")]
     #[tokio::test(start_paused = true)]
-    async fn reset_restores_all_attempts() {
+    async fn reset_allows_further_attempts() {
         let mut backoff = Backoff::new(&options(1));
         while backoff.wait().await {}
         backoff.reset();

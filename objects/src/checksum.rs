@@ -9,8 +9,8 @@ use std::str::FromStr;
 ///
 /// The checksum detects faults of disks, memory and networks. It does not protect against an attacker. The program
 /// computes it at tens of gigabytes per second, but would compute SHA-256 at only one or two gigabytes per second,
-/// which would limit uploads. The checksum fails to detect one damaged object in 2⁶⁴, whereas a CRC-32 fails to detect
-/// one in 2³². S3 supports the same checksum.
+/// which would limit uploads. On average, the checksum misses one damaged object in 2⁶⁴, whereas a CRC-32 misses one in
+/// 2³². S3 supports the same checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum(pub u64);
 
@@ -36,7 +36,7 @@ impl FromStr for Checksum {
     }
 }
 
-/// Length and checksum of an object. A caller records them, so that a later reader can detect damage.
+/// Length and checksum of an object. A reader that knows them can detect damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stored {
     /// Length in bytes.
@@ -92,7 +92,7 @@ impl Summing {
 mod tests {
     use super::*;
 
-    // Manifests contain checksums, so the algorithm must never change.
+    // Persisted formats contain checksums, so the algorithm must never change.
     #[test]
     fn checksum_is_crc64_nvme() {
         assert_eq!(Checksum::of(b"123456789"), Checksum(0xae8b_1486_0a79_9888));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn incremental_checksum_equals_checksum_of_the_whole() {
+    fn incremental_result_equals_result_for_all_bytes() {
         let bytes: Vec<u8> = (0..100_000u32)
             .map(|n| (n.wrapping_mul(n) >> 3) as u8)
             .collect();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn checksum_is_formatted_as_16_hex_digits() {
+    fn checksum_is_formatted_and_parsed_as_16_hex_digits() {
         let sum = Checksum(0x0e8b_1486_0a79_9888);
         assert_eq!(sum.to_string(), "0e8b14860a799888");
         assert_eq!("0e8b14860a799888".parse(), Ok(sum));

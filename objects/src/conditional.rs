@@ -13,14 +13,15 @@ use crate::stats::{Counters, count};
 
 /// A conditional write of one object to one server.
 pub(crate) trait ConditionalWrite {
-    /// Makes attempt number `attempt`, counted from 1, which stores the mark in the object's metadata.
+    /// Attempts the write, which stores `mark` in the object's metadata. `attempt` is the number of the attempt, counted
+    /// from 1.
     async fn attempt(&self, mark: &str, attempt: u32) -> Result<Version, Rejection>;
 
     /// Returns the object's version if the stored mark equals `mark`.
     async fn version_with_mark(&self, mark: &str) -> Result<Option<Version>, ObjectError>;
 }
 
-/// A failed attempt of a conditional write.
+/// A failed attempt at a conditional write.
 pub(crate) struct Rejection {
     pub(crate) error: ObjectError,
     /// Whether the server may have applied the write despite the error. This field is ignored if the error is not

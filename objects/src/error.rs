@@ -126,10 +126,10 @@ pub enum ObjectError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The disk has no free space.
+    /// The disk is full, or a quota is exhausted.
     #[error("no space is left for {}", path.display())]
     DiskFull {
-        /// The file that was being written.
+        /// The file or folder that was being written.
         path: PathBuf,
     },
 }

@@ -13,7 +13,7 @@
 //! | stale read or list | [`Before::Stale`] |
 //! | ignored condition | [`Before::Unconditional`] |
 //!
-//! [`Objects`] retries operations that fail with transient errors, as with S3. An operation has at most
+//! As in S3, [`Objects`] retries an operation that fails with a transient error. An operation has at most
 //! [`Options::max_attempts`] attempts, with waits that increase from [`Options::first_wait`]. The waits use tokio's
 //! clock and jitter from [`Options::random`]. With a paused clock and [`Random::seeded`], a store's behavior depends
 //! only on the operations, the plan and the seed.
@@ -47,7 +47,7 @@
 //!     let memory = Memory::new();
 //!     let options = Options { random: Random::seeded(1), ..Options::default() };
 //!     let faulty = Objects::with_faults(&memory, &options, Arc::new(LoseFirstAnswer(AtomicU64::new(0))))?;
-//!     // The second attempt finds the mark of the first attempt, so the write has succeeded.
+//!     // The second attempt finds the object that the first attempt wrote. Its mark shows that this client wrote it.
 //!     let version = faulty.put_if("lease", "mine".into(), &Condition::Absent).await?;
 //!     // This client of the same store has no faults.
 //!     let direct = Objects::in_memory(&memory, &options)?;
@@ -157,7 +157,7 @@ impl Operation {
     }
 }
 
-/// The fault before an attempt reaches the store.
+/// A fault to inject before an attempt reaches the store.
 #[derive(Debug)]
 pub enum Before {
     /// No fault: the attempt reaches the store.
@@ -176,7 +176,7 @@ pub enum Before {
     Unconditional,
 }
 
-/// The fault after the store has handled an attempt.
+/// A fault to inject after the store has handled an attempt.
 #[derive(Debug)]
 pub enum After {
     /// No fault: the caller gets the store's response.

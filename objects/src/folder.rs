@@ -98,8 +98,8 @@ impl Folder {
         locked.map_err(ObjectError::io(&path))
     }
 
-    /// Returns a function that converts an I/O error. If the path is a folder or is below a file, the object counts as
-    /// missing.
+    /// Returns a function that converts an I/O error. The object also counts as missing if its path is a folder or is
+    /// below a file.
     fn failed<'a>(&'a self, key: &'a str) -> impl FnOnce(io::Error) -> ObjectError + 'a {
         move |error| match error.kind() {
             io::ErrorKind::NotFound
@@ -158,12 +158,12 @@ impl Folder {
             })
     }
 
-    /// Makes an object's directory entry durable, and the entries of its parent folders, which may be new.
+    /// Makes the directory entries of an object and of its parent folders durable. The folders may be new.
     fn sync_parents(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
         for folder in path.ancestors().skip(1) {
             match sync_dir(folder) {
-                // Another process has deleted the object and its folder in the meantime.
+                // Another writer has deleted the object and its folder in the meantime.
                 Err(ObjectError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 }
                 synced => synced?,
@@ -217,7 +217,7 @@ impl Folder {
         Ok(Version::of(bytes))
     }
 
-    /// Copies the file. With a hard link, a later write to the file would change the object.
+    /// Copies the file instead of linking it: with a hard link, a later write to the file would change the object.
     pub(crate) fn put_file(&self, key: &str, from: &Path) -> Result<Stored, ObjectError> {
         let mut source = File::open(from).map_err(ObjectError::io(from))?;
         let (temporary, mut file) = self.temporary()?;
@@ -312,7 +312,7 @@ impl Folder {
     pub(crate) fn list_dirs(&self, prefix: &str) -> Result<Vec<String>, ObjectError> {
         let mut names = Vec::new();
         for (entry, key) in named(&self.path(prefix), prefix)? {
-            // Skip empty folders. A crash may leave them behind, but S3 has none.
+            // Skip empty folders, which a crash may leave behind. S3 has no empty folders.
             let mut objects = 0;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 walk(&entry.path(), &key, &mut |_, _| objects += 1)?;
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn object_below_another_object_is_refused() {
+    fn key_above_or_below_another_key_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         folder.put("a/b", b"1").unwrap();

@@ -11,8 +11,8 @@ pub const MAX_NAME_BYTES: usize = 255;
 /// Checks a key, which must consist of names joined by `/`. A name must not be empty or begin with a dot. The key must
 /// not contain a backslash or a control character.
 ///
-/// The rules are the same for every kind of store, so that a run can be copied between stores. Names that
-/// begin with a dot are reserved: they include `.`, `..`, and the names of the store's own files in a folder.
+/// The rules are the same for every kind of store, so that objects can be copied between stores. Names that begin with a
+/// dot are reserved: they include `.`, `..`, and the names of the store's own files in a folder.
 ///
 /// # Errors
 /// Returns [`ObjectError::Key`] if the key is invalid.
@@ -44,7 +44,7 @@ fn reason_against(key: &str) -> Option<&'static str> {
     })
 }
 
-/// Checks a prefix, which may end with a slash, and returns it without that slash.
+/// Checks a prefix, which may be empty or end with a slash, and returns it without that slash.
 pub(crate) fn check_prefix(prefix: &str) -> Result<&str, ObjectError> {
     let name = prefix.strip_suffix('/').unwrap_or(prefix);
     if !prefix.is_empty() {
@@ -121,9 +121,9 @@ mod tests {
 
         #[test]
         fn accepted_keys_have_no_invalid_names(key in any::<String>()) {
-            let taken = check_key(&key).is_ok();
-            prop_assert_eq!(taken, reason_against(&key).is_none());
-            if taken {
+            let accepted = check_key(&key).is_ok();
+            prop_assert_eq!(accepted, reason_against(&key).is_none());
+            if accepted {
                 prop_assert!(!key.split('/').any(|name| name.is_empty() || name.starts_with('.')));
                 prop_assert!(!key.contains(['\0', '\\']));
             }

@@ -62,7 +62,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.renamed {
-            // An error is harmless, because `Folder` removes abandoned files later.
+            // An error is harmless, because `Folder::open` removes abandoned files later.
             let _ = fs::remove_file(&self.path);
         }
     }

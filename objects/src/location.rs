@@ -44,8 +44,8 @@ impl Location {
         }
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_bucket(bucket) {
-            let reason =
-                "a bucket name must have 3 to 63 lower-case letters, digits, dots and hyphens";
+            let reason = "a bucket name must have 3 to 63 lower-case letters, digits, dots and hyphens, \
+                          and must begin and end with a letter or digit";
             return wrong(text, reason);
         }
         let prefix = prefix.strip_suffix('/').unwrap_or(prefix);

@@ -29,7 +29,7 @@ pub enum Encryption {
 
 /// Error returned when parsing an [`Encryption`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown encryption {0:?}: give AES256, aws:kms or aws:kms:KEY")]
+#[error("unknown encryption {0:?}: use AES256, aws:kms or aws:kms:KEY")]
 pub struct NotEncryption(String);
 
 /// Parses `AES256`, `aws:kms` or `aws:kms:KEY`.

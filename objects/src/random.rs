@@ -31,8 +31,8 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a random name of 32 hexadecimal digits. With random numbers from the operating system, names are unique
-    /// across machines.
+    /// Returns a random name of 32 hexadecimal digits. With random numbers from the operating system, two equal names
+    /// are improbable, even on different machines.
     pub(crate) fn name(&self) -> String {
         format!("{:016x}{:016x}", self.number(), self.number())
     }
@@ -70,7 +70,7 @@ mod tests {
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
-        // This is the published first number of SplitMix64 for the seed 0.
+        // The published first number of SplitMix64 for the seed 0.
         assert_eq!(draw(0)[0], 0xe220_a839_7b1d_cdaf);
     }
 

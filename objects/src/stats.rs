@@ -18,7 +18,7 @@ pub struct Stats {
     pub bytes_in: u64,
     /// Number of bytes written.
     pub bytes_out: u64,
-    /// Number of requests sent to a server, including retries.
+    /// Number of requests to a server or to a store in memory, including retries. A store in a folder has no requests.
     pub requests: u64,
     /// Number of delete requests, which are included in `requests`. S3 does not bill them. One request can delete up
     /// to 1,000 objects.
@@ -30,7 +30,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns two numbers of billed requests: first, all requests except reads; second, reads. Delete requests are not
+    /// Returns the number of billed requests other than reads, and the number of billed reads. Delete requests are not
     /// billed.
     pub fn charged(&self) -> (u64, u64) {
         let billed = self.requests.saturating_sub(self.delete_requests);
@@ -47,7 +47,7 @@ pub(crate) struct Counters {
     pub(crate) deletes: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
-    /// Number of operations sent to a server. The AWS SDK may send several requests per operation.
+    /// Number of operations that send requests. The AWS SDK may send several requests per operation.
     pub(crate) operations: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) delete_requests: AtomicU64,

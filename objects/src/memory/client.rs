@@ -94,7 +94,7 @@ impl Client {
             Before::Fail(error) => return Err(error),
             Before::Late(delay) => {
                 if is_write {
-                    // The result is discarded: the client sees only a timeout.
+                    // The result is discarded, because the attempt ends with a timeout.
                     self.memory
                         .apply_late(delay, |contents| drop(apply(contents)));
                 }

@@ -10,11 +10,11 @@ use std::ops::{Bound, Range};
 #[derive(Clone)]
 struct Object {
     bytes: Bytes,
-    /// Mark of the conditional write that created the object, or `None` after an unconditional write.
+    /// Mark of the write that stored this object, or `None` if that write was unconditional.
     mark: Option<String>,
 }
 
-/// A change of an object.
+/// A change to an object.
 #[derive(Clone)]
 struct Change {
     key: String,

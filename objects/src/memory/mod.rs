@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Name of a store in memory, which errors and [`Objects::location`](crate::Objects::location) contain.
+/// Name of every store in memory, in errors and in [`Objects::location`](crate::Objects::location).
 pub(crate) const STORE: &str = "memory";
 
 /// The contents of a store in memory. Clones share these contents.

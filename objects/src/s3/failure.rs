@@ -42,7 +42,7 @@ where
 
 /// Converts the error of a request that failed without a response.
 fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> ObjectError {
-    // The type of this error is in a crate that is not a dependency, so the `Debug` output identifies it.
+    // `CredentialsNotLoaded` is in a crate that is not a dependency, so only its `Debug` output can identify it.
     if chain(error).any(|cause| format!("{cause:?}").starts_with("CredentialsNotLoaded")) {
         return ObjectError::Denied {
             store,

@@ -48,8 +48,8 @@ pub(crate) struct S3 {
     encryption: Option<ServerSideEncryption>,
     kms_key: Option<String>,
     storage_class: Option<StorageClass>,
-    /// Checksum algorithm for parts, which the request that begins a multipart upload must contain. It is `None` if the
-    /// environment or the profile disables optional checksums.
+    /// Checksum algorithm for the parts of multipart uploads, or `None` if the environment or the profile disables
+    /// optional checksums. The request that begins an upload must name the algorithm.
     part_checksum: Option<ChecksumAlgorithm>,
     options: Options,
     counters: Arc<Counters>,
@@ -128,7 +128,7 @@ impl S3 {
         format!("{}{key}", self.prefix)
     }
 
-    /// Returns the prefix in the bucket of all keys below `prefix`.
+    /// Returns the prefix that all keys below `prefix` have in the bucket.
     fn full_prefix(&self, prefix: &str) -> String {
         match prefix {
             "" => self.prefix.clone(),
@@ -261,7 +261,8 @@ impl S3 {
         let mut entries: Vec<_> = listed
             .into_iter()
             .filter_map(|(full, bytes)| {
-                // Skip objects whose keys end with a slash. Web consoles create them to represent folders.
+                // Skip objects with invalid keys. For example, web consoles represent folders by objects whose keys end
+                // with a slash.
                 let key = full.strip_prefix(&self.prefix)?.to_owned();
                 crate::key::check_key(&key).ok()?;
                 Some(Entry { key, bytes })

@@ -234,7 +234,7 @@ impl ConditionalWrite for MarkedPut<'_> {
             }
             Err(error) => error,
         };
-        // With status 409, the server reports concurrent writes and does not apply this one.
+        // Status 409 means that the server did not apply this write because of a concurrent write.
         let conflict = error
             .raw_response()
             .is_some_and(|raw| raw.status().as_u16() == 409);
@@ -269,8 +269,8 @@ fn part_bytes(file_bytes: u64, configured: usize) -> usize {
     configured.max(least as usize)
 }
 
-/// A multipart upload. Dropping it before it is complete aborts it. S3 bills the stored parts of an upload that is not
-/// aborted.
+/// A multipart upload. Dropping this value before the upload is complete aborts the upload, because S3 bills the stored
+/// parts of an upload that is neither completed nor aborted.
 struct Upload(Option<Begun>);
 
 struct Begun {
@@ -324,7 +324,7 @@ impl Begun {
                 bucket,
                 key = full,
                 reason,
-                "cannot abort failed upload: its parts remain in the bucket"
+                "cannot abort upload: its parts remain in the bucket"
             );
         }
     }

@@ -37,7 +37,7 @@ async fn folder_throughput() {
 }
 
 #[tokio::test]
-async fn invalid_location_is_refused_with_a_reason() {
+async fn invalid_location_is_refused() {
     let error = Objects::open("gs://bucket", &Options::default())
         .await
         .unwrap_err();
@@ -83,7 +83,7 @@ const RACERS: usize = 4;
 const ROUNDS: usize = 25;
 const RACE_DIR: &str = "HATEBEAM_TEST_RACE_DIR";
 
-/// A process that competes in `one_process_wins_a_conditional_write`.
+/// Runs in each process of `one_process_wins_a_conditional_write`.
 #[tokio::test]
 #[ignore = "started by one_process_wins_a_conditional_write"]
 async fn racer() {
@@ -92,7 +92,7 @@ async fn racer() {
     };
     let objects = open(Path::new(&dir)).await;
     for round in 0..ROUNDS {
-        // Wait until all processes are ready.
+        // Wait until all processes have reached this round.
         let me = format!("at/{round}/{}", std::process::id());
         objects.put(&me, Bytes::new()).await.unwrap();
         while objects.list(&format!("at/{round}")).await.unwrap().len() < RACERS {

@@ -24,7 +24,7 @@ fn options(seed: u64) -> Options {
     }
 }
 
-/// A plan that takes the fault of each hook call from a queue. If the queue is empty, it injects no fault.
+/// A plan that takes the fault for each hook call from the hook's queue. If the queue is empty, no fault is injected.
 #[derive(Default)]
 struct Script {
     before: Mutex<VecDeque<Before>>,
@@ -341,7 +341,7 @@ impl FaultPlan for Dice {
 /// Runs the suite with random faults, and returns the log of calls.
 async fn conforms_with_faults(seed: u64) -> Vec<String> {
     let dice = Arc::new(Dice::new(seed));
-    // About a quarter of all attempts fail. All 30 attempts of an operation fail with a probability of about 10^-18.
+    // About a quarter of all attempts fail. The probability that all 30 attempts of an operation fail is about 10^-19.
     let options = Options {
         max_attempts: 30,
         ..options(seed)

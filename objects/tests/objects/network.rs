@@ -81,8 +81,8 @@ impl FaultyServer {
         self.objects.delete("file").await.unwrap();
     }
 
-    /// Asserts that an operation, which began at `begin`, failed within bounded time. The error must be transient and
-    /// contain `word`.
+    /// Asserts that an operation that began at `begin` failed within 30 seconds. The error must be transient and contain
+    /// `word`.
     fn failed(&self, begin: Instant, error: &ObjectError, word: &str) {
         println!("{}: after {:?}: {error}", self.name, begin.elapsed());
         assert!(begin.elapsed() < Duration::from_secs(30));
@@ -90,7 +90,7 @@ impl FaultyServer {
         assert!(error.to_string().contains(word), "{error} ({word})");
     }
 
-    /// Asserts that an upload fails within bounded time and leaves no object behind.
+    /// Asserts that an upload fails within 30 seconds and leaves no object behind.
     async fn upload_fails(&self, fault: Fault, word: &str) {
         self.proxy.set(fault, ALWAYS);
         let begin = Instant::now();
@@ -104,7 +104,7 @@ impl FaultyServer {
         assert!(self.objects.get("file").await.unwrap_err().is_not_found());
     }
 
-    /// Asserts that a read fails within bounded time.
+    /// Asserts that a read fails within 30 seconds.
     async fn read_fails(&self, fault: Fault, word: &str) {
         self.objects.put_file("file", &self.from()).await.unwrap();
         self.proxy.set(fault, ALWAYS);
@@ -138,7 +138,7 @@ impl FaultyServer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn moto_survives_network_faults() {
+async fn client_of_moto_survives_network_faults() {
     let Some(server) = Server::moto() else { return };
     let faulty = FaultyServer::start("moto", server).await;
     faulty.all_faults().await;
@@ -148,7 +148,7 @@ async fn moto_survives_network_faults() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn garage_survives_network_faults() {
+async fn client_of_garage_survives_network_faults() {
     let Some(server) = Server::garage() else {
         return;
     };
@@ -237,7 +237,7 @@ async fn read_never_mixes_versions_of_a_replaced_object() {
     }
 }
 
-/// S3 may refuse concurrent conditional writes with a conflict error, after which the client must retry.
+/// S3 may refuse a conditional write with a conflict error if another write is in progress. The client must then retry.
 #[tokio::test]
 async fn conditional_write_is_retried_after_a_conflict() {
     let Some(server) = Server::moto() else { return };

@@ -26,7 +26,8 @@ pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Runs the whole suite on an empty store. `many` is the number of objects in the longest list.
+/// Runs the whole suite on an empty store. `many` is the number of objects in the longest list. `expected` contains the
+/// conditions that the store honors.
 pub(crate) async fn conforms(objects: &Objects, many: usize, expected: Probe) {
     assert_eq!(objects.probe("probes").await.unwrap(), expected);
     assert_eq!(objects.list("").await.unwrap(), []);

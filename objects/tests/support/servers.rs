@@ -1,7 +1,7 @@
 //! S3 servers as child processes. Each server has one bucket and its own port. Dropping a [`Server`] kills its process.
 //!
-//! Environment variables contain the paths of the programs; `scripts/s3-servers.sh` sets them. If a variable
-//! is not set, the tests that require this server print a message and are skipped.
+//! `scripts/s3-servers.sh` sets environment variables that contain the paths of the programs. If the variable for a
+//! server is not set, the tests that require this server print a message and are skipped.
 
 use hatebeam_objects::Options;
 use std::fs::{self, File};
@@ -102,7 +102,7 @@ impl Server {
         false
     }
 
-    /// Sends a request without credentials for the bucket, and returns the response.
+    /// Sends a request for the bucket without credentials, and returns the response.
     pub(crate) fn plain_request(&self, method: &str, query: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(START))?;
@@ -141,7 +141,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // An error is harmless, because the process may have ended.
+        // An error means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
