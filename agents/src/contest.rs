@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Result of a game of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameRecord {
-    /// Score, which is compared between players: points or rows cleared.
+    /// Score by which players are compared: points or rows cleared.
     pub score: u64,
     /// Number of rows cleared.
     pub lines: u64,
@@ -48,7 +48,7 @@ pub struct SeriesSummary {
     pub max: u64,
     /// Number of games that reached their limit of pieces or lines without being lost.
     pub complete: usize,
-    /// Percentage of games that reach the goal, or `None` if there is no goal.
+    /// Percentage of games that reached the goal, or `None` if there is no goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal_percent: Option<f64>,
     /// Total number of pieces placed.
@@ -81,7 +81,7 @@ pub struct Contest {
     pub series: Vec<Series>,
     /// Unit of the scores, such as `lines`.
     pub unit: &'static str,
-    /// Name of the goal, if there is one, and the lowest score that reaches it.
+    /// Name of the goal and the lowest score that reaches it, or `None` if there is no goal.
     pub goal: Option<(&'static str, u64)>,
 }
 
@@ -124,7 +124,7 @@ impl Contest {
         })
     }
 
-    /// Compares every series except the first with the first.
+    /// Compares every later series with the first series.
     pub fn pairs(&self) -> Vec<PairSummary> {
         let Some((first, others)) = self.series.split_first() else {
             return Vec::new();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_has_a_line_per_game() {
+    fn csv_has_a_header_and_one_line_per_game() {
         let csv = contest().csv();
         assert_eq!(csv.lines().count(), 7);
         assert_eq!(csv.lines().nth(4), Some("b,0,10,1,50,false"));

@@ -1,4 +1,4 @@
-//! Numbered games on several threads. The results are in the order of the numbers.
+//! Runs numbered games on several threads and returns the results in the order of the numbers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ pub fn play_numbered<P, R: Send>(
                 Some(result);
         }
     };
-    // The calling thread is one of the threads, because WebAssembly cannot spawn others.
+    // The calling thread also plays games, so one thread needs no spawning, which WebAssembly does not support.
     thread::scope(|scope| {
         for _ in 1..threads.min(games) {
             scope.spawn(work);

@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Half of a weight's range around its start, as a multiple of the weight.
+/// Half the width of a weight's range, as a multiple of the weight's start value. [`MORE`] is added to it.
 const SPAN: f64 = 1.5;
-/// Amount that is added to half of each weight's range, as a multiple of the greatest weight, so that small weights and
-/// zeros can also change.
+/// Amount added to half the width of every range, as a multiple of the greatest absolute start value. It lets small
+/// weights and zeros change too.
 const MORE: f64 = 0.25;
 
-/// A function that returns the score of the game with the given number, played with the given weights.
+/// Function that plays the game with the given number with the given weights and returns its score.
 type Score<'a> = dyn Fn(&[f64], usize) -> f64 + Sync + 'a;
 
 /// Mean score of a player's games, as a function of the player's weights. The pieces do not depend on the weights.
@@ -32,7 +32,6 @@ pub struct GamesObjective<'a> {
     cancel: Arc<AtomicBool>,
 }
 
-/// Returns the parameters of the weights with these names and start values.
 fn parameters(names: &[&str], start: &[f64]) -> Vec<Parameter> {
     let greatest = start
         .iter()
@@ -51,7 +50,7 @@ fn parameters(names: &[&str], start: &[f64]) -> Vec<Parameter> {
 
 impl<'a> GamesObjective<'a> {
     /// Creates the objective for an agent for dropped pieces: the mean number of rows that it clears in the games
-    /// 0 to `games − 1`. The evaluation stops when `cancel` becomes true.
+    /// 0 to `games − 1`. An evaluation stops between games when `cancel` is true.
     pub fn drop(
         agent: &'static Registered,
         start: &[f64],
@@ -74,8 +73,8 @@ impl<'a> GamesObjective<'a> {
         }
     }
 
-    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. The
-    /// evaluation stops when `cancel` becomes true.
+    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. An
+    /// evaluation stops between games when `cancel` is true.
     pub fn nes(
         search: &'static RegisteredSearch,
         start: &Weights,
@@ -146,7 +145,7 @@ impl Objective for GamesObjective<'_> {
             player: self.player.to_owned(),
             weights: names.zip(best.weights.iter().copied()).collect(),
         };
-        let text = toml::to_string(&file).expect("weights are plain data");
+        let text = toml::to_string(&file).expect("strings and numbers can be written as TOML");
         format!(
             "# Mean of {:.2} {} in {} games.\n{text}",
             best.value, self.unit, self.games

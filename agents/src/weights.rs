@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Maximum size of a weights file, far more than twenty weights need.
+/// Maximum size of a weights file in bytes. A file with twenty weights is far smaller.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// Contents of a weights file in TOML.
@@ -20,7 +20,7 @@ pub struct WeightsFile {
     pub weights: BTreeMap<String, f64>,
 }
 
-/// Error for a weights file.
+/// Error for a weights file that cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WeightsError {
@@ -30,7 +30,7 @@ pub enum WeightsError {
     /// The file is too large.
     #[error("{} is too large: the limit is {} KiB", .0.display(), MAX_FILE_BYTES >> 10)]
     TooLarge(PathBuf),
-    /// The file is not TOML, or does not have the fields of a [`WeightsFile`].
+    /// The file is not valid TOML, or its fields are not those of a [`WeightsFile`].
     #[error("{}", .0.display())]
     Parse(PathBuf, #[source] toml::de::Error),
     /// A weight of the player is missing or is not finite.
@@ -45,7 +45,7 @@ pub enum WeightsError {
         /// Names of the player's weights.
         names: String,
     },
-    /// The player has no such weight.
+    /// The file contains a weight that the player does not have.
     #[error("{}: {player} has no weight {name}: use {names}", path.display())]
     Unknown {
         /// Path of the file.

@@ -5,8 +5,8 @@ use thiserror::Error;
 
 /// Maximum number of columns in a [`Field`].
 pub const MAX_WIDTH: usize = 16;
-/// Maximum number of rows in a [`Field`]. The other eight bits of a column's mask are for a piece that extends above
-/// the field.
+/// Maximum number of rows in a [`Field`]. The other eight bits of a column's 64-bit mask are for a piece that extends
+/// above the field.
 pub const MAX_HEIGHT: usize = 56;
 
 /// A field of filled and empty cells. Columns are numbered from the left and rows from the floor, both from 0.

@@ -1,5 +1,5 @@
-//! Random number generators: xoshiro256++ for new games, and the Mersenne Twister, which generates the published piece
-//! sets.
+//! Random number generators: xoshiro256++ for new games, and the Mersenne Twister, which generated the published piece
+//! sets for Nintendo Tetris.
 
 /// A small, fast generator (xoshiro256++). The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
@@ -16,8 +16,8 @@ impl Rng {
         }
     }
 
-    /// Creates the generator for stream `number` of a seed. If every game has its own streams, the results do not depend
-    /// on the order in which threads play the games.
+    /// Creates the generator for stream `number` of a seed. Games with separate streams give the same results in any
+    /// order and on any number of threads.
     pub fn stream(seed: u64, number: u64) -> Rng {
         let mut mixer = seed;
         let first = split_mix(&mut mixer);
@@ -100,9 +100,9 @@ impl Mt19937 {
         y ^ (y >> 18)
     }
 
-    /// Returns a number below `bound` with the method of Boost's `uniform_int`. `bound` must be at least 2. The
-    /// method divides the range of 32-bit numbers into `bound` equal parts, and draws again if a number is beyond the
-    /// last part.
+    /// Returns a number below `bound`, computed with the method of Boost's `uniform_int`. `bound` must be at least 2.
+    /// The method divides the range of 32-bit numbers into `bound` equal parts, and draws again if a number is beyond
+    /// the last part.
     pub fn boost_below(&mut self, bound: u32) -> u32 {
         let part = (1u64 << 32) / u64::from(bound);
         loop {

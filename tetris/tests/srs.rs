@@ -556,7 +556,7 @@ fn bag_tracks_the_pieces_left() {
 }
 
 #[test]
-fn orders_with_hold_contain_every_order_once() {
+fn hold_determines_orders_and_choices() {
     let pieces = Piece::parse_sequence("IJLOSTZI").unwrap();
     // If n + 1 distinct pieces are known, n of them can be placed in 2^n orders.
     assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(6).len(), 64);

@@ -31,8 +31,8 @@ pub const DT_10: ControllerWeights = [-2.18, 2.42, -2.17, -3.31, 0.95, -2.22, -0
 /// Weights of DT-20, by Gabillon et al., 2013.
 pub const DT_20: ControllerWeights = [-2.68, 1.38, -2.41, -6.32, 2.03, -2.71, -0.43, -9.48, 0.89];
 
-/// Agent that chooses the action with the greatest value, and the first one of several with this value. It chooses a
-/// losing action only if every action loses.
+/// Agent that chooses the action with the greatest value. Among actions with equal values, it chooses the first. It
+/// chooses a losing action only if every action loses.
 #[derive(Clone, Debug)]
 pub struct Controller {
     weights: ControllerWeights,

@@ -4,10 +4,10 @@ use super::{Agent, Controller, ControllerWeights, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Agent that searches the best placements of the current piece, and after each of them the best placements of the
-/// next piece. The value of such a pair is the sum of the values of both placements and of the best third placement,
-/// averaged over all third pieces. Values are added, because some features, such as the landing height, depend on one
-/// move alone.
+/// Agent that considers the best placements of the current piece and, after each of them, the best placements of the
+/// next piece. The value of such a pair is the sum of the values of both placements and the expected value of the best
+/// third placement, where all third pieces are equally likely. Values are added because some features, such as the
+/// landing height, depend on one move alone.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,
@@ -15,12 +15,12 @@ pub struct Expectimax {
     second: usize,
 }
 
-/// Value of a lost position. It is less than any sum of other values.
+/// Value of a lost position.
 const LOST: f64 = -1e9;
 
 impl Expectimax {
-    /// Creates an agent that searches the best `first` placements of the current piece, and after each of them the best
-    /// `second` placements of the next piece. If a number is 0, 1 is used instead.
+    /// Creates an agent that considers the best `first` placements of the current piece and, after each of them, the
+    /// best `second` placements of the next piece. Each number is at least 1: 0 counts as 1.
     pub fn new(weights: ControllerWeights, first: usize, second: usize) -> Expectimax {
         Expectimax {
             controller: Controller::new(weights),
@@ -52,7 +52,7 @@ impl Expectimax {
         all
     }
 
-    /// Returns the value of the best placement of a piece, averaged over all pieces.
+    /// Returns the mean, over all pieces, of the value of the piece's best placement.
     fn expected(&self, game: &DropGame, field: &Field) -> f64 {
         let pieces = game.set().len();
         let sum: f64 = (0..pieces)

@@ -57,7 +57,7 @@ pub struct DropPlay {
     current: usize,
     next: usize,
     generator: Generator,
-    /// Random numbers of the agent.
+    /// Source of the agent's random numbers.
     rng: Rng,
     most_pieces: u64,
     result: DropResult,
@@ -84,8 +84,8 @@ impl DropPlay {
         }
     }
 
-    /// Lets the agent place the current piece. Returns the action, or `None` if the game is over. `game` must be the
-    /// run's game.
+    /// Lets the agent place the current piece. Returns the action, or `None` if the game is over. `game` must be
+    /// [`DropRun::game`] of the run with which the game was started.
     pub fn step(&mut self, game: &DropGame, agent: &mut dyn Agent) -> Option<Action> {
         if self.result.lost || self.result.pieces >= self.most_pieces {
             return None;

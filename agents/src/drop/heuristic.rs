@@ -11,7 +11,7 @@ pub type PaperWeights = [f64; 6];
 /// Brenman's published weights.
 pub const PAPER_WEIGHTS: PaperWeights = [0.5114, 0.06141, -0.4613, -0.5912, 0.3666, -0.1948];
 
-/// Penalty that is added to the value of an action that loses the game. It is not scaled with the weights.
+/// Penalty that is added to the value of an action that loses the game. Unlike the weights, it is not normalized.
 const LOST: f64 = -1000.0;
 
 /// Version of the features' definitions.

@@ -37,13 +37,13 @@ pub struct View<'a> {
     pub next: usize,
 }
 
-/// An agent that chooses actions.
+/// A player of the game of dropped pieces.
 pub trait Agent {
     /// Chooses an action for the current piece.
     fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action;
 }
 
-/// An agent that [`find_agent`] finds by its name.
+/// An agent that [`find_agent`] can find by its name.
 #[derive(Clone, Copy)]
 pub struct Registered {
     /// Name of the agent.
@@ -63,7 +63,10 @@ impl Registered {
         (self.make)(self.weights)
     }
 
-    /// Creates the agent with other weights, in the order of their names.
+    /// Creates the agent with weights in the order of [`Registered::weight_names`].
+    ///
+    /// # Panics
+    /// Panics if the number of weights is wrong.
     pub fn with_weights(&self, weights: &[f64]) -> Box<dyn Agent> {
         assert_eq!(
             weights.len(),
@@ -102,7 +105,7 @@ pub const AGENTS: &[Registered] = &[
     ),
     paper(
         "two-piece",
-        "heuristic after both known pieces",
+        "heuristic applied to the field after both known pieces",
         |weights| {
             Box::new(TwoPiece::new(
                 Heuristic::new(fixed(weights), Form::Program),
@@ -127,7 +130,7 @@ pub const AGENTS: &[Registered] = &[
     controller("dt-20", "DT-20 by Gabillon et al.", &DT_20),
     Registered {
         name: "expectimax",
-        description: "BCTS after both known pieces and every third piece",
+        description: "BCTS applied to both known pieces and every possible third piece",
         weight_names: &BCTS_NAMES,
         weights: &BCTS,
         make: |weights| Box::new(Expectimax::new(fixed(weights), 6, 3)),

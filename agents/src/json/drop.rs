@@ -21,8 +21,8 @@ struct Answer {
     actions: Vec<Row>,
 }
 
-/// An action as a JSON array: the rotation, the column, the features as Brenman's paper defines them, and the published
-/// agent's value of the action.
+/// An action as a JSON array: the rotation, the column, the features as Brenman's paper defines them, and the value
+/// that Brenman's heuristic agent gives the action.
 #[derive(Serialize)]
 struct Row(u8, u8, [i32; 7], f64);
 

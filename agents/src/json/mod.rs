@@ -1,4 +1,4 @@
-//! Requests and answers in JSON, one object per line. The fields have the same names as in the test vectors.
+//! Requests and answers in JSON, one object per line. The JSON keys are the same as in the test vectors.
 
 mod drop;
 mod nes;

@@ -1,6 +1,6 @@
 //! Requests for placements in guideline Tetris, and for chances of perfect clears. The clairvoyant chance of a move
-//! is the probability that a perfect clear begins with it. The adaptive chance is the probability that a player
-//! succeeds who sees one more piece after each move.
+//! is the probability that a perfect clear beginning with it exists. The adaptive chance is the probability of success
+//! for a player who sees one more piece after each move and always chooses the best move.
 
 use super::{RequestError, answer, request};
 use crate::pc::{
@@ -28,7 +28,7 @@ struct PlacementAnswer {
     placements: Vec<[usize; 4]>,
 }
 
-/// Returns the kick table and the drop mode that a request names. `kicks` is the name of a kick table (default
+/// Returns the kick table and the drop mode of a request. `kicks` is the name of a kick table (default
 /// `srs`), or `hard` for the table `srs` with the drop mode `hard`. `drop` is the drop mode (default `soft`).
 fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode), RequestError> {
     let (kicks, default) = match kicks {
@@ -165,7 +165,8 @@ pub fn pc_position(line: &str) -> Result<PcPosition, RequestError> {
 /// of rows to clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than the number of pieces that
 /// fill the field), `kicks` and `drop`. Without `left_in_bag`, the first seen piece is the first piece of a bag. The
 /// answer contains `best_adaptive`, `best_clairvoyant`, and `moves` from the best to the worst. If the request
-/// contains `"best": true`, the answer contains `best_adaptive`, and `piece` and `cells` of a move with this chance.
+/// contains `"best": true`, the answer instead contains `best_adaptive`, and `piece` and `cells` of a move with this
+/// chance.
 pub fn pc_chance(
     line: &str,
     finders: &mut Finders,

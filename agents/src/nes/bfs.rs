@@ -1,16 +1,17 @@
-//! The published search over the current piece and the next piece. `docs/games.md` contains its published figures.
+//! The published search over the current piece and the next piece. `docs/games.md` contains the published results.
 //! Lower values of placements and boards are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
 
-/// Number that is added to a placement's value for each earlier tetris (four rows cleared at once) in the search.
+/// Number added to the value of a sequence of placements for each tetris (four rows cleared at once) before its last
+/// placement.
 pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;
 
 /// Search that tries all placements of the current piece, followed by all placements of the next piece. It chooses the
-/// pair with the lowest value. Among pairs with equal values, it chooses the one whose first placement has the
+/// pair with the lowest value. Among pairs with equal values, it chooses the pair whose first placement has the
 /// lowest number in [`Numbering`].
 #[derive(Clone, Debug)]
 pub struct Bfs {

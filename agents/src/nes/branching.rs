@@ -164,8 +164,8 @@ impl Branching {
         })
     }
 
-    /// Returns the value of the best placement of `piece`, after which the search places no piece. A tetris with this
-    /// piece does not lower the value.
+    /// Returns the lowest value of a placement of `piece`, the last piece of the search. A tetris with this piece does
+    /// not lower the value.
     fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
         evaluate_all(
             board,
@@ -181,7 +181,7 @@ impl Branching {
         let Some(best) = best else {
             return LOST;
         };
-        // Only a tetris has such a low value. Checking the value first avoids locking other placements.
+        // Only a tetris has such a low value. Checking the value first avoids locking most pieces.
         let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
         let offset = if is_tetris { -TETRIS } else { 0.0 };
         best.value + offset + f64::from(tetrises) * TETRIS

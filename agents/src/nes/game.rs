@@ -5,7 +5,7 @@ use crate::{GameRecord, Statistics, play_numbered};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score};
 
-/// Rules for the start and end of a game.
+/// Board, start level and end of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameRules {
     /// Rule set for the number of rows on the board.
@@ -17,7 +17,7 @@ pub struct GameRules {
 }
 
 impl GameRules {
-    /// Rules of the published results: 20 rows, start at level 19, stop after 230 cleared rows (level 29).
+    /// Rules of the published games: 20 rows, start at level 19, stop after 230 cleared rows (level 29).
     pub const ARTICLE: GameRules = GameRules {
         rows: Rows::Twenty,
         start_level: 19,
@@ -32,8 +32,8 @@ pub struct GameResult {
     pub score: Score,
     /// Number of pieces placed.
     pub moves: u32,
-    /// Whether the game cleared [`GameRules::stop_lines`] rows. If not, a piece could not spawn, no pieces were left,
-    /// or the callback of [`play_traced`] stopped the game.
+    /// Whether the game cleared at least [`GameRules::stop_lines`] rows. If not, a piece could not spawn, no pieces
+    /// were left, or the callback of [`play_traced`] stopped the game.
     pub complete: bool,
 }
 

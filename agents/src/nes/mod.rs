@@ -26,7 +26,7 @@ pub struct View {
     pub next: Piece,
 }
 
-/// A search that chooses placements.
+/// A player of Nintendo Tetris.
 pub trait Search {
     /// Chooses a reachable placement of the current piece.
     fn choose(&mut self, view: &View) -> Placement;

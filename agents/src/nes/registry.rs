@@ -6,7 +6,7 @@ use super::{Bfs, Branching, Search, Widths};
 use hatebeam_tetris::nes::{Rows, Weights};
 use thiserror::Error;
 
-/// A search that [`find_search`] finds by its name.
+/// A search that [`find_search`] can find by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisteredSearch {
     /// Name of the search.

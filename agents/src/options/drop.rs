@@ -27,7 +27,7 @@ pub struct DropOptions {
     /// Draw pieces from bags that contain each piece once, instead of independently
     #[arg(long)]
     bag: bool,
-    /// Stop a game after this many pieces [default: when it is lost]
+    /// Stop a game after this many pieces [default: no limit]
     #[arg(long, value_name = "N")]
     max_pieces: Option<u64>,
 }

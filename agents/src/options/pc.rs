@@ -44,7 +44,7 @@ impl FieldOptions {
 }
 
 impl RulesOptions {
-    /// Returns the built-in kick table with the given name, or reads the table from the file with this name.
+    /// Returns the built-in kick table with the name in `--kicks`, or else reads the kick file with this path.
     pub fn kicks(&self) -> Result<KickTable, OptionError> {
         let error = match self.kicks.parse::<Kicks>() {
             Ok(kicks) => return Ok(KickTable::built_in(kicks)),

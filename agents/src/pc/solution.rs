@@ -54,7 +54,7 @@ impl PcGame {
         self.hold != HoldSlot::Disabled
     }
 
-    /// Finds at most `limit` perfect clears that have different pictures. If there are no pieces to place, the only
+    /// Finds at most `limit` perfect clears that have different pictures. If the field is already clear, the only
     /// solution is empty.
     pub fn solutions(&self, limit: NonZeroUsize) -> Result<Vec<Solution>, PcError> {
         let mut solver = Solver::new(&self.kicks, self.drop);
@@ -141,7 +141,7 @@ impl PcGame {
     }
 }
 
-/// Converts a placement to Fumen's form. Its position is the centre of rotation of the piece.
+/// Converts a placement to Fumen's form, in which the position is the piece's centre of rotation.
 fn fumen_piece(placement: &SrsPlacement) -> fumen::Piece {
     let (kind, cells) = match placement.piece {
         Piece::I => (PieceType::I, [(-1, 0), (0, 0), (1, 0), (2, 0)]),

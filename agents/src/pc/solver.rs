@@ -101,7 +101,7 @@ impl Solver {
     /// Searches for a perfect clear of all rows of the field. Returns `None` if no perfect clear exists.
     ///
     /// The first piece of the queue is the held piece if there is one, otherwise the current piece. With hold, the
-    /// search uses one more piece than it places, if the queue is long enough.
+    /// search considers one more piece than it places, if the queue is long enough.
     pub fn solve(
         &mut self,
         field: &LowField,

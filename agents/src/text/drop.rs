@@ -32,10 +32,10 @@ Examples:
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
 Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece` and `set` (`standard`
-or `small`), and prints one object per line with `actions`. Each action is [rotation, column, [features], value]:
-rotation 0 none, 1 clockwise, 2 anticlockwise, 3 half turn; the seven features of Brenman's paper; and the value with
-the published weights. The value uses the features of the paper's program, two of which differ from the paper's
-definitions. For an invalid line, the command prints an object with the line number and the reason,
+or `small`), and prints one object per line with `actions`. Each action is [rotation, column, [features], value]: the
+rotation (0 none, 1 clockwise, 2 anticlockwise, 3 half turn), the column, the seven features of Brenman's paper, and
+the value with the published weights. The value uses the features of the paper's program, two of which differ from the
+paper's definitions. For an invalid line, the command prints an object with the line number and the reason,
 {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
@@ -50,8 +50,8 @@ folder contains
   weights.toml   the best weights, for `hatebeam agents play --weights FOLDER/weights.toml`
 
 A search in the same folder can continue with another method, another seed or more evaluations, if the games stay the
-same. The result does not depend on the number of threads. The best weights seem better in these games than they are,
-because they were selected on them: compare them with other weights in games with another seed.
+same. The result does not depend on the number of threads. The value of the best weights is too optimistic, because
+the weights were selected in these games: compare them with other weights in games with another seed.
 
 Examples:
   hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 300

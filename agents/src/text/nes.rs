@@ -33,9 +33,9 @@ Examples:
 pub const PLACEMENTS_HELP: &str = "\
 Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece` and `field` (`20`,
 `22` or `20+2` rows), and prints one object per line with `placements`. Each placement is [orientation, x, y]: the
-number of clockwise turns, and the column and row of the centre. Row 0 is the highest visible row. With `features` =
-true, it is [orientation, x, y, [features], value]: the 17 features and the value with the published weights; lower
-values are better. For an invalid line, the command prints an object with the line number and the reason,
+number of clockwise turns, and the column and row of the centre. Row 0 is the highest visible row. If `features` is
+true, each placement is [orientation, x, y, [features], value], with the 17 features and the value with the published
+weights; lower values are better. For an invalid line, the command prints an object with the line number and the reason,
 {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
@@ -62,8 +62,8 @@ The value of weights is the mean score of a game. All weights are measured with 
   weights.toml   the best weights, for `hatebeam nes play --weights FOLDER/weights.toml`
 
 A search in the same folder can continue with another method, another seed or more evaluations, if the games stay the
-same. The result does not depend on the number of threads. The best weights seem better in these games than they are,
-because they were selected on them: compare them with other weights in games with another seed.
+same. The result does not depend on the number of threads. The value of the best weights is too optimistic, because
+the weights were selected in these games: compare them with other weights in games with another seed.
 
 Examples:
   hatebeam nes train my-weights --games 30 --evaluations 300

@@ -14,7 +14,7 @@ Examples:
 /// Help text of the command that solves a queue.
 pub const SOLVE_HELP: &str = "\
 QUEUE contains the current piece (with --held, the held piece) and the pieces after it. An empty field of four rows
-needs ten pieces; with hold, the search can also use the eleventh. Prints the filled field with the letter of the
+needs ten pieces; with hold, the search can also use an eleventh. Prints the filled field with the letter of the
 piece in each cell, the moves with their keys, and a URL that shows the moves in the editor Fumen. The exit code is 1
 if the queue has no perfect clear.
 
@@ -30,7 +30,7 @@ Examples:
 
 /// Help text of the command that builds a table.
 pub const TABLE_HELP: &str = "\
-Enumerates all boards that can be reached from the empty field and that can be cleared, and prints how many there are
+Enumerates all boards that can be reached from the empty field and can be cleared, and prints the number of boards
 after each number of pieces. Four rows take a few minutes and 1 GB of memory. The table is optional: it makes other
 commands faster.
 
@@ -40,8 +40,8 @@ Examples:
 
 /// Help text of the command that finds several perfect clears.
 pub const PATH_HELP: &str = "\
-Prints the perfect clears of a queue. Of several perfect clears with the same filled field, prints only one. With
---json, prints one line per perfect clear, in the format of `hatebeam pc solve --json`. The exit code is 1 if the
+Prints the perfect clears of a queue. If several perfect clears have the same filled field, prints only one of them.
+With --json, prints one line per perfect clear, in the format of `hatebeam pc solve --json`. The exit code is 1 if the
 queue has no perfect clear.
 
 Examples:
@@ -61,21 +61,22 @@ Examples:
 
 /// Help text of the command that computes chances.
 pub const CHANCE_HELP: &str = "\
-The clairvoyant chance of a first move is the probability that a perfect clear exists that begins with this move. The
-adaptive chance is the probability that a player succeeds who sees one more piece after each move, and who chooses
-each move with the best chance for the pieces seen so far.
+The clairvoyant chance of a first move is the probability that a perfect clear beginning with this move exists. The
+adaptive chance is the probability of success for a player who sees one more piece after each move, and who always
+chooses the move with the best chance for the pieces seen so far.
 
 Prints the best move as a picture, and all moves, best first. Cells are numbered column + 10 x row. At most six pieces
 can be unknown. --best prints one move with the best adaptive chance, which is much faster if a move is certain to
 succeed.
 
-Without --seen, reads one JSON object per line with the following fields (defaults in parentheses): `rows` (text of X
-and _, the last row is the floor), `lines` to clear (4), `seen` (the held or current piece and the pieces after it),
-`left_in_bag` (empty for a new bag), `pieces_in_all` (one more than the field needs) and `kicks` (srs). Prints one
-object per line with `best_adaptive`, `best_clairvoyant` and `moves`, best first. Each move has `piece`, `cells`,
-`clairvoyant` and `adaptive`. With `\"best\":true`, prints an object with `best_adaptive`, `piece` and `cells`. For an
-invalid line, the command prints an object with the line number and the reason, {\"line\":3,\"error\":\"...\"},
-processes the other lines, and exits with code 1.
+Without --seen, reads one JSON object per line with the following keys: `rows` (text of X and _, the last row is the
+floor), `lines` (the number of rows to clear, default 4), `seen` (the held or current piece and the pieces after it),
+`left_in_bag` (empty for a new bag; by default, the first seen piece is the first piece of a bag), `pieces_in_all`
+(default: one more than the field needs) and `kicks` (default srs). Prints one object per line with `best_adaptive`,
+`best_clairvoyant` and `moves`, best first. Each move has `piece`, `cells`, `clairvoyant` and `adaptive`. With
+`\"best\":true`, prints an object with `best_adaptive`, `piece` and `cells`. For an invalid line, the command prints an
+object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with
+code 1.
 
 Examples:
   hatebeam pc chance --seen IJLOSTZ

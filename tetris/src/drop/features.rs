@@ -299,7 +299,7 @@ fn hole_depths(holes: u64, column: u64) -> i32 {
 fn well_sums(mut cells: u64) -> i32 {
     let mut sum = 0;
     while cells != 0 {
-        // Iteration k counts the cells that are the k-th or a later cell of their run.
+        // Iteration k counts the cells at position k or later in their run.
         sum += cells.count_ones() as i32;
         cells &= cells << 1;
     }

@@ -1,4 +1,4 @@
-//! The game of dropped pieces: an action is a rotation and a column, and the piece falls straight down.
+//! The game of dropped pieces, in which an action is a rotation and a column, and the piece then falls straight down.
 //!
 //! The game is lost when a cell comes to rest above the top row. Some papers use a *simplified* game, which ends only
 //! when a piece does not fit on the field. Simplified games are several times longer.
@@ -45,7 +45,7 @@ pub struct Drop {
 /// Error for a game that cannot be created, or for an action that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DropError {
-    /// The field is out of range.
+    /// The size of the field is out of range.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// A piece of the set is wider than the field.

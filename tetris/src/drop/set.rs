@@ -169,7 +169,7 @@ impl DropPiece {
         &self.rotations
     }
 
-    /// Returns the first rotation with the same shape as `rotation`.
+    /// Returns the index of the first rotation with the same shape as `rotation`.
     pub fn first_equal(&self, rotation: u8) -> u8 {
         let shape = &self.rotations[usize::from(rotation)];
         let first = self.rotations.iter().position(|other| other == shape);

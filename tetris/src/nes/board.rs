@@ -1,4 +1,4 @@
-//! The board: 10 columns and 20 visible rows. Some rule sets have two more rows above them.
+//! The board, which has 10 columns and 20 visible rows. Some rule sets add two rows above the visible rows.
 
 use super::placements::Placement;
 use super::shapes::shape;
@@ -15,7 +15,7 @@ pub(crate) const VISIBLE: usize = 20;
 /// Rule set for the number of rows on a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
-    /// 20 rows. No cell of a piece may be above them.
+    /// 20 rows. No cell of a piece may be above these rows.
     Twenty,
     /// 22 rows: the 20 visible rows, and two rows above them that behave like the visible rows. Pieces spawn in the
     /// same visible row as with the other rule sets.
@@ -99,7 +99,7 @@ pub enum BoardError {
     /// The name of a rule set is unknown.
     #[error("`{0}` is not a rule set: use 20, 22 or 20+2")]
     Rows(String),
-    /// The text has more rows than the board can keep filled cells in.
+    /// The text has more than [`Rows::kept`] rows.
     #[error("board has {given} rows: at most {most} are possible")]
     TooManyRows {
         /// Number of rows in the text.

@@ -203,8 +203,8 @@ const WEIGHTED_SOLID: usize = 6;
 /// Counts for one column. The counts for a board are the sums over its columns. Eight numbers fill one vector register.
 type Counts = [i32; 8];
 
-/// One small number per column, at the indices 1 to 10. The other elements pad the array to the size of a vector
-/// register.
+/// One small number per column, at the indices 1 to 10. The elements at the indices 0 and 11 are for the walls. The
+/// other elements pad the array to the size of a vector register.
 type PerColumn = [i16; 16];
 
 /// Height that represents a wall. It is greater than the height of any column.
@@ -272,7 +272,7 @@ impl Column {
         counts[HOLES] = holes;
         counts[WEIGHTED_HOLES] = hole_positions + holes;
         counts[HOLE_DEPTHS] = hole_positions - top * holes;
-        // The change from the empty cells above the column to its top does not count.
+        // The change between the highest filled cell and the empty cell above it does not count.
         counts[TRANSITIONS] = changes - i32::from(top > 0 && column != 0);
         counts[HEIGHT] = rows - top;
         counts[SOLID] = solid;

@@ -58,8 +58,7 @@ impl Cartridge {
     }
 
     /// Creates a generator from a seed. A seed from 2 to 65,535 is the initial state of the register; any other seed
-    /// selects one of these states at random. States 0 and 1 are excluded, because the register then becomes and
-    /// stays 0.
+    /// selects one of these states at random. States 0 and 1 are excluded, because after them the register stays 0.
     pub fn from_seed(seed: u64) -> Cartridge {
         let state = u16::try_from(seed).ok().filter(|&state| state > 1);
         let state = state.unwrap_or_else(|| 2 + Rng::new(seed).below(65_534) as u16);
@@ -139,8 +138,8 @@ impl ArticleSets {
         }
     }
 
-    /// Draws the next piece. The first generator draws a number below eight. If that number denotes the last piece or
-    /// no piece, the second generator draws a number below seven instead.
+    /// Draws the next piece. The first generator draws a number below eight. If that number is seven, which denotes no
+    /// piece, or denotes the last piece, the second generator draws a number below seven instead.
     pub fn draw(&mut self) -> Piece {
         let mut number = self.first.boost_below(8);
         if number == 7 || number == self.last {

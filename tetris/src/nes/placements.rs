@@ -1,5 +1,5 @@
-//! Placements that a piece can reach without gravity. A flood fill over all orientations finds them, and processes all
-//! positions in a column at once.
+//! Placements that a piece can reach without gravity. A flood fill over all orientations finds these placements. It
+//! processes all positions in a column at once.
 
 use super::board::{Board, Rows, WIDTH};
 use super::shapes::{Shape, orientations};

@@ -1,4 +1,4 @@
-//! Points, levels and speed.
+//! Points, levels and speed of a game.
 
 /// Highest score that the original game displays. A game with at least this score is called a *maxout*.
 pub const MAXOUT: u32 = 999_999;
@@ -59,7 +59,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Starts a game at a level.
+    /// Creates the score at the start of a game.
     pub const fn new(start_level: u32) -> Score {
         Score {
             points: 0,

@@ -20,7 +20,7 @@ const BITS: usize = 6;
 const FLOOR: u64 = 0x0041_0410_4104_1041;
 /// All bits of all columns.
 const ALL: u64 = (1 << (BITS * WIDTH)) - 1;
-/// The two highest rows of positions, which are always free.
+/// The two highest rows of positions, which are above all cells of a field.
 const AIR: u64 = FLOOR * 0b11_0000;
 const TOP: u64 = FLOOR << (BITS - 1);
 

@@ -1,4 +1,4 @@
-//! Counts of placements and boards after n pieces (perft). Comparing them with known values reveals errors in the
+//! Counts of placements and boards after n pieces (perft). Comparing the counts with known values reveals errors in the
 //! search for placements.
 
 use super::placements::Placements;

@@ -1,5 +1,5 @@
-//! Placements that a piece can reach. A flood fill over all orientations finds them, and processes all positions in a
-//! column at once.
+//! Placements that a piece can reach. A flood fill over all orientations finds these placements. It processes all
+//! positions in a column at once.
 
 use super::kicks::KickTable;
 use super::shapes::{Orientation, SrsPlacement, cells, first_equal};

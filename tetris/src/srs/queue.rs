@@ -19,7 +19,7 @@ pub type FirstChoices = Vec<(usize, Piece)>;
 pub enum HoldError {
     /// The position is not one of the choices.
     #[error(
-        "the piece at index {0} of the queue cannot be placed now: only the first piece, or with hold the second, can be placed"
+        "the piece at index {0} of the queue cannot be placed now: choose the first piece, or with hold the second piece"
     )]
     Position(usize),
 }

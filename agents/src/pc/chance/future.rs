@@ -91,8 +91,8 @@ impl Futures {
             .collect()
     }
 
-    /// Returns the winning sequences: for each of the supply's tails, the set of the last two pieces of the winning
-    /// sequences.
+    /// Returns the winning sequences: for each sequence of the pieces before the last two, the set of last pairs with
+    /// which the sequence wins.
     pub(super) fn wins(&mut self, at: &Position) -> Rc<[u64]> {
         let left = self.supply.len() - at.position;
         if left <= 4 {
@@ -243,7 +243,7 @@ impl Futures {
         self.values(at).iter().sum()
     }
 
-    /// Returns the number of usable sequences for each sequence of the seen pieces without the last seen piece.
+    /// Returns the number of usable sequences for each sequence of the seen pieces except the last one.
     pub(super) fn folded(&mut self, at: &Position) -> Vec<u32> {
         let mut sums = Vec::new();
         if self.sees_all(at) {

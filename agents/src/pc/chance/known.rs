@@ -177,7 +177,7 @@ struct Values {
     counts: Vec<u32>,
 }
 
-/// Numbers of sequences after a first move.
+/// Numbers of winning and usable sequences after a first move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wins {
     /// Number of winning sequences.
@@ -345,8 +345,8 @@ impl Values {
         }
     }
 
-    /// Returns the words and counts of [`Values`] for `level`, the level before. Its states are reached by `moves`
-    /// moves.
+    /// Returns the words and counts of [`Values`] for `level`, the level before this one. `moves` moves lead to the
+    /// states of `level`.
     fn before(
         &self,
         sequences: &Sequences<'_>,
@@ -379,7 +379,7 @@ impl Values {
     }
 
     /// Returns the number of usable sequences for each state and for each of the `size` sequences of pieces that the
-    /// player sees one move earlier. The states are reached by `moves` moves.
+    /// player sees one move earlier. `moves` moves lead to the states.
     fn folded(&self, sequences: &Sequences<'_>, moves: usize, size: usize) -> Vec<u32> {
         let mut sums = Vec::new();
         match sequences.seen_after(moves) {

@@ -240,7 +240,7 @@ impl<'a> Game<'a> {
         })
     }
 
-    /// Returns the chances of all first moves, and whether they are exact. If `false`, they are lower bounds, because
+    /// Returns the chances of all first moves, and whether they are exact. Inexact chances are lower bounds, because
     /// only `width` states were followed after a known piece.
     fn moves(&self, threads: usize, width: usize) -> (Vec<MoveChance>, bool) {
         let mut is_exact = true;
@@ -302,7 +302,7 @@ impl<'a> Game<'a> {
 
     fn supply(&self) -> Supply {
         let known = self.seen[self.first.len()..].to_vec();
-        // If the game has no piece in addition to the needed ones, a placeholder stands for it.
+        // If the game has only the needed pieces, a placeholder stands for the additional piece.
         let len = self.needed + 1 - self.first.len();
         Supply::new(known, len, self.in_all > self.needed)
     }

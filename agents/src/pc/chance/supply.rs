@@ -148,8 +148,8 @@ impl Supply {
     }
 }
 
-/// Counts the sequences of a set that differ only in the last piece, and appends these counts. `words` contains the
-/// set of last pairs for each tail, and `left` is the length of the sequences.
+/// Groups the sequences of a set that differ only in the last piece, and appends the size of each group. `words`
+/// contains the set of last pairs for each tail, and `left` is the length of the sequences.
 pub(super) fn fold_words(words: &[u64], tails: &[Tail], left: usize, sums: &mut Vec<u32>) {
     if left < 2 {
         sums.push(words[0].count_ones());

@@ -52,7 +52,7 @@ pub enum TableError {
     Damaged,
     /// The table was made for other rules.
     #[error(
-        "the file is for the kick table {kicks} and {drop} drops: make one for other rules with `hatebeam pc table`"
+        "the table is for the kick table {kicks} and {drop} drops: make one for other rules with `hatebeam pc table`"
     )]
     Rules {
         /// Name of the file's kick table.
