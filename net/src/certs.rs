@@ -27,10 +27,10 @@ pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
 /// Maximum validity of a certificate, in days.
 pub const MAX_DAYS: u32 = 36_500;
 
-/// Minimum validity of the CA, in days (ten years). If the certificates are valid for longer, the CA is valid for the
-/// same time.
+/// Minimum validity of the CA, in days (ten years). If the certificates are valid for longer, the CA is valid for as
+/// long as they are.
 const CA_DAYS: u32 = 3_650;
-/// Time by which the start of the validity is backdated, for machines with slow clocks.
+/// Time by which the start of the validity is backdated, for machines whose clocks are behind.
 const EARLY: time::Duration = time::Duration::DAY;
 /// Subject of the CA. It is constant, so renewed certificates have the same issuer.
 const CA_SUBJECT: &str = "hatebeam CA";
@@ -352,7 +352,8 @@ fn member_params(
     let role = role_of(member);
     let mut names = vec![role.domain().to_owned()];
     if role == Role::Coordinator {
-        // A browser reaches the dashboard at one of these addresses, through a tunnel, and checks it.
+        // Through a tunnel, a browser reaches the dashboard at one of these addresses. The browser requires a
+        // certificate for the address.
         names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
     }
     if !MEMBERS.contains(&member) {
@@ -383,7 +384,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
     for (at, file) in files.iter().enumerate() {
         if let Err(error) = write_whole(file) {
             if !options.renew {
-                // The next attempt would refuse to overwrite these files.
+                // Otherwise, the next attempt would refuse to overwrite these files.
                 for written in &files[..at] {
                     let _ = fs::remove_file(&written.path);
                 }

@@ -70,7 +70,7 @@ pub enum WireError {
         /// Description of the problem.
         reason: String,
     },
-    /// The client and the server do not accept each other. A later attempt fails in the same way.
+    /// The client or the server does not accept the other side. A later attempt would fail in the same way.
     #[error("cannot connect to {uri}: {reason}")]
     Refused {
         /// URI of the server.
@@ -114,7 +114,7 @@ impl WireError {
         }
     }
 
-    /// Returns the error for a client that connects without TLS to a server that uses it.
+    /// Returns the error for a client that connects without TLS to a server that uses TLS.
     pub(super) fn no_plain(uri: &str) -> Self {
         Self::Refused {
             uri: uri.to_owned(),

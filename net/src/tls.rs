@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 
-/// Upper bound on the remaining validity of a certificate.
+/// Upper bound on the remaining validity of a certificate, for the search in [`Tls::valid_until`].
 const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
 
 /// Paths of a cluster member's PEM files. The files are read when a server starts or a connection is configured, so a
@@ -112,7 +112,7 @@ impl Tls {
     /// certificate parser.
     ///
     /// # Errors
-    /// Returns a [`WireError`] that names the file and the reason if a file is invalid now.
+    /// Returns a [`WireError`] that names the file and the reason if a file is currently invalid.
     pub fn valid_until(&self) -> Result<SystemTime, WireError> {
         let now = UnixTime::now().as_secs();
         let contents = Contents {

@@ -178,7 +178,7 @@ impl Guard {
         self
     }
 
-    /// Returns whether callers must present a token.
+    /// Returns whether the guard has a token to compare with.
     pub fn requires_token(&self) -> bool {
         self.tokens.full.is_some() || self.tokens.view.is_some()
     }

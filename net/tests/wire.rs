@@ -250,7 +250,7 @@ async fn certificates_from_another_ca_are_refused() {
     let server_tls = Tls::in_dir(ours.path(), "coordinator");
     let uri = format!("https://127.0.0.1:{}", serve(Some(&server_tls), None));
 
-    // This client trusts the server, but another CA issued its certificate.
+    // This client trusts the server, but another CA issued the client's certificate.
     let both = tempfile::tempdir().unwrap();
     let cas =
         [ours.path(), theirs.path()].map(|dir| fs::read_to_string(dir.join("ca.pem")).unwrap());
@@ -292,8 +292,8 @@ fn serve_unchecked(cert: &str, key: &str) -> String {
     format!("https://127.0.0.1:{port}")
 }
 
-/// Returns a channel for a client with the given CA, and with a certificate and its key. The channel connects at the
-/// first call.
+/// Returns a channel for a client that trusts `ca` and presents the certificate in `identity`, if there is one. The
+/// channel connects at the first call.
 fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
     let mut config = ClientTlsConfig::new()
         .domain_name("coordinator.hatebeam")

@@ -40,7 +40,7 @@ class Player {
     this.weights = [];
   }
 
-  /** Fills the list of agents with those of a game, and selects the agent `wanted`. */
+  /** Fills the list with the agents for a game, and selects the agent `wanted`. */
   offer(agents, game, wanted) {
     const own = agents.filter((agent) => agent.game === game);
     const none = this.index > 0 ? [h("option", { value: "" }, "no agent")] : [];

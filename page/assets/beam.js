@@ -105,7 +105,7 @@ export class BeamPanel {
     if (this.isRunning) setText(this.status, "Searching …");
   }
 
-  /** Replaces the rest of the replay by the beam's best game, and plays it. */
+  /** Replaces the rest of the replay with the beam's best game, and plays this game. */
   async follow() {
     this.isRunning = false;
     try {

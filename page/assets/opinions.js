@@ -1,4 +1,4 @@
-// The panel that shows an evaluator's score for each placement of the piece. A click plays the placement.
+// The panel that shows an evaluator's score for each placement of the piece. A click on a placement plays it.
 
 import { h, setChildren, setText, toast } from "./dom.js";
 import { columns, count, number } from "./figures.js";

@@ -3,7 +3,7 @@
 import { h, setChildren, setText } from "./dom.js";
 import { count } from "./figures.js";
 
-/** Number of rows below the bar of the well, which is the maximum of a height meter. */
+/** Number of rows below the bar of the well. It is the maximum of each height meter. */
 const HEIGHT = 16;
 
 export class ReasonPanel {

@@ -7,7 +7,7 @@ const PIECES = "SZOILJT";
 const MAX_HEIGHT = 0.66;
 /** Maximum height in a narrow window, in which the controls are below the well. */
 const MAX_HEIGHT_NARROW = 0.5;
-/** Windows with fewer pixels in width are narrow. */
+/** Width in pixels below which a window is narrow. */
 const NARROW = 768;
 
 /** Parses the rows of a well in hex. The lowest bit of a row is the leftmost column. Returns null if the text is invalid. */

@@ -1,8 +1,9 @@
-//! Functions that JavaScript calls. Requests and answers are JSON in UTF-8, stored in the memory of the module.
+//! Functions that JavaScript calls. Requests and answers are stored in the memory of the module. They are JSON in
+//! UTF-8, except that the request for `network` is a network file.
 //!
-//! JavaScript writes a request at the address that `reserve` returns and calls `answer`, which returns the length of
-//! the answer. The answer is at the address that `answer_at` returns. It stays there until the next call of `answer`
-//! or `network`.
+//! JavaScript writes a request at the address that `reserve` returns and calls `answer` or `network`, which returns the
+//! length of the answer. The answer is at the address that `answer_at` returns. It stays there until the next call of
+//! `answer` or `network`.
 #![allow(unsafe_code)] // exported functions need attributes that Rust considers unsafe
 
 use crate::Session;
@@ -23,13 +24,13 @@ thread_local! {
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Passes a preliminary answer to JavaScript.
+    /// Passes a preliminary answer to a running request to JavaScript.
     fn preliminary(at: *const u8, len: usize);
 }
 
 // SAFETY, for every `no_mangle` function below: no other function in the program has the same name.
 
-/// Allocates `len` bytes for a request and returns their address.
+/// Allocates `len` bytes for a request and returns their address. Also installs the hook that records panics.
 #[unsafe(no_mangle)]
 extern "C" fn reserve(len: usize) -> *mut u8 {
     std::panic::set_hook(Box::new(|info| {

@@ -1,5 +1,5 @@
 //! A beam search that continues a game of HATETRIS. At each depth (number of pieces placed), it keeps the best wells,
-//! which are called the frontier. Each request searches a number of depths.
+//! which are called the frontier. Each request searches a limited number of further depths.
 
 use crate::hatetris::{GEOMETRY, rules};
 use crate::scores::EvaluatorName;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Maximum number of wells stored for all depths together. They take 224 MB, which browsers on phones still provide.
+/// Number of stored wells above which the search ends. They take 224 MB, which browsers on phones still provide.
 const MOST_WELLS: usize = 8_000_000;
 const MOST_WIDTH: usize = 100_000;
 

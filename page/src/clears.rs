@@ -119,7 +119,7 @@ impl Solve {
     }
 }
 
-/// Names of a kick table and a drop mode.
+/// Kick table and drop mode in a request for the best first move.
 #[derive(Clone, Deserialize, PartialEq)]
 pub(crate) struct BestStart {
     kicks: String,

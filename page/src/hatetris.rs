@@ -103,7 +103,7 @@ struct Reason {
 #[derive(Serialize)]
 pub(crate) struct Loaded {
     encoding: &'static str,
-    /// Fault of the replay, or `None` if it is valid.
+    /// Fault of the replay, or `None` if the replay is valid.
     fault: Option<String>,
     state: State,
 }
@@ -139,7 +139,7 @@ pub(crate) struct Play {
     at: usize,
     /// The pieces up to and including the current one.
     turns: Vec<Turn>,
-    /// Numbers of keys, in ascending order, and the game after that many keys. Moving back starts at a checkpoint.
+    /// The game after certain numbers of keys, in ascending order. Moving back starts at a checkpoint.
     checkpoints: Vec<(usize, Game)>,
 }
 
@@ -241,7 +241,7 @@ impl Play {
             let mut checkpoints = self.checkpoints.iter().rev();
             let (at, game) = checkpoints
                 .find(|checkpoint| checkpoint.0 <= to)
-                .expect("the first checkpoint has no keys");
+                .expect("the first checkpoint is at position 0");
             self.game.clone_from(game);
             self.turns.retain(|turn| turn.first_key <= *at);
             self.at = *at;

@@ -1,5 +1,5 @@
-//! An evaluator's scores of all placements of a piece. An evaluator is a function that scores wells. With quiescence,
-//! it scores a well by the best well that can be reached by clearing rows with the next pieces.
+//! The scores that an evaluator gives all placements of a piece. An evaluator is a function that scores wells. With
+//! quiescence, it scores a well by the best well that can be reached by clearing rows with the next pieces.
 
 use crate::hatetris::{GEOMETRY, rules};
 use crate::session::Failure;
@@ -8,7 +8,7 @@ use hatebeam_game::{Emulator, Game, Placement, Well};
 use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence};
 use serde::{Deserialize, Serialize};
 
-/// Names of an evaluator and of its quiescence, which is off if it has no name.
+/// Names of an evaluator and of a kind of quiescence. Without the second name, quiescence is off.
 #[derive(Deserialize)]
 pub(crate) struct EvaluatorName {
     evaluator: String,

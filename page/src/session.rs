@@ -27,9 +27,9 @@ enum Request {
     Place(Place),
     /// Loads a replay.
     Load(LoadReplay),
-    /// Replaces the rest of the replay by other keys, without pressing them.
+    /// Replaces the rest of the replay with other keys, without pressing them.
     Append(Append),
-    /// Replaces the rest of the replay by the keys that lead from well to well, without pressing them.
+    /// Replaces the rest of the replay with the keys that lead through a list of wells, without pressing them.
     Follow(Follow),
     /// Returns the replay in every encoding.
     Save,
@@ -109,8 +109,8 @@ impl Session {
         self.answer_with(request, &mut |_| ())
     }
 
-    /// Answers a request like [`Session::answer`]. A long request also calls `preliminary` with preliminary answers.
-    /// Each is the JSON of a value, without the enclosing object.
+    /// Answers a request like [`Session::answer`], and calls `preliminary` with the preliminary answers of a long
+    /// request. A preliminary answer is the JSON of a value, without the enclosing object.
     pub fn answer_with(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
         match self.dispatch(request, preliminary) {
             Ok(value) => format!("{{\"value\":{value}}}"),

@@ -58,7 +58,7 @@ pub(crate) struct WatchStart {
 #[derive(Deserialize)]
 pub(crate) struct PlayerStart {
     pub(crate) agent: String,
-    /// Weights of the agent. If empty, the published weights.
+    /// Weights of the agent, or an empty list for the published weights.
     #[serde(default)]
     weights: Vec<f64>,
 }

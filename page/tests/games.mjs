@@ -44,7 +44,7 @@ const score = (lines) => page.until(`document.querySelector('.score > div:first-
 const status = (words) => page.until(`document.querySelector('.clears [role=status]').textContent.includes('${words}')`);
 const number = (value) => value.toLocaleString("en-US");
 
-/** Checks that the list shows the same scores as the native code computes for the game. */
+/** Checks that the list shows the scores that the native code computes for the game. */
 async function compareScores(evaluator) {
   const expected = await native({ call: "scores", evaluator });
   const shown = await texts(".game .move .value");
@@ -111,7 +111,7 @@ const steps = {
     await piece(`2, ${state.piece}`);
   },
 
-  async "every enemy explains its pieces"() {
+  async "page explains the pieces of every enemy"() {
     for (const [enemy, sentence] of [["mild", "you cannot leave a stack lower"], ["lovetris", "always gives I"], ["burgiel", "alternately"], ["brzustowski", "until a well repeats"], ["hatetris", "you cannot leave a stack lower"]]) {
       await page.choose("#enemy", enemy);
       await page.shows(sentence);
@@ -273,7 +273,7 @@ const steps = {
     await page.click("label.check");
   },
 
-  async "match of searches in Nintendo Tetris"() {
+  async "searches play a match of Nintendo Tetris"() {
     await page.click("#nav a", "Agents");
     await page.shows("Player 1");
     await page.choose("#agent-1", "");
@@ -293,7 +293,7 @@ const steps = {
     await page.until("[...document.querySelectorAll('.board .facts')].every((e) => e.textContent.includes('Pieces0'))");
   },
 
-  async "match with dropped pieces and changed weights"() {
+  async "agents play dropped pieces with changed weights"() {
     await page.choose("#game", "drop");
     await page.choose("#seed", "3");
     await page.until("document.querySelector('#agent-0').value === 'bcts'");
