@@ -5,7 +5,8 @@
 //! depends only on the well. The value of a well is the maximum, over all of its children, of the
 //! number of lines that the placement clears plus the child's value. A table of fixed size stores the
 //! values of wells that were searched completely. It stores whole wells, so it never confuses two
-//! wells. In a full bucket, a new value replaces the value that took the least work to compute.
+//! wells. Each well has a bucket of four slots. In a full bucket, a new value replaces the value that
+//! took the least work to compute.
 //!
 //! A well that repeats on the current path is not searched again: unlike Mild, HATETRIS has a loop
 //! rule, so a repetition gains nothing in a real game. A value whose computation met a repetition may
@@ -24,8 +25,8 @@ pub struct EndgameLimits {
     /// Number of expanded wells after which the search stops. Finding the game for the result then
     /// expands more wells. With this limit alone, the result is deterministic.
     pub nodes: Option<u64>,
-    /// Time after which the search stops. It is checked every 256 wells. With a deadline, the result
-    /// depends on the speed of the machine.
+    /// Time at which the search stops. The clock is read once per 256 wells. With a deadline, the
+    /// result depends on the speed of the machine.
     pub deadline: Option<Instant>,
 }
 
@@ -119,8 +120,8 @@ impl Endgame {
             Ok(value) => {
                 let found = self.best_game(well, &limits);
                 EndgameResult {
-                    // The game may clear fewer lines than the value if the table has lost values on
-                    // its path and a limit stops their recomputation.
+                    // The game may clear fewer lines than the value if the table no longer contains
+                    // the values of the game's wells and a limit stops their recomputation.
                     proven: value.proven && found.lines == value.lines,
                     ..found
                 }
@@ -147,8 +148,8 @@ impl Endgame {
         let nodes_before = self.nodes;
         self.nodes += 1;
         let mut rest: Vec<Child> = children_of(children).collect();
-        // The children with the most lines come last. Among children with equally many lines, those
-        // with a lower stack come later; if the stacks are equal, those with fewer holes.
+        // The most promising child comes last: the child with the most lines, then with the lowest
+        // stack, then with the fewest holes.
         rest.sort_by_cached_key(|Child { well, lines }| {
             let worse = (well.stack_height(), holes(well), *well);
             Reverse((Reverse(*lines), worse))
@@ -197,7 +198,7 @@ impl Endgame {
                 continue;
             }
             let Some(done) = frames.pop() else {
-                unreachable!("the stack has a last frame");
+                unreachable!("the stack is not empty: its last frame was read above");
             };
             if !done.depends_on_path {
                 let work = self.nodes - done.nodes_before;

@@ -76,12 +76,12 @@ impl Default for Weights {
     }
 }
 
-/// The evaluator in a run specification.
+/// The kind of an evaluator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvaluatorKind {
-    /// The sum of all features weighted by [`Weights`]. Rows below the lowest row with an open cell do
-    /// not contribute holes or enclosed cells.
+    /// The sum of all features weighted by [`Weights`]. Rows below the lowest cell that pieces can still
+    /// reach do not contribute holes or enclosed cells.
     Knewjade,
     /// Prefers wells with a low `holes + 2 × enclosed - 1,000,000 × lines`, counted in all rows.
     Plain,
@@ -319,7 +319,7 @@ pub struct Evaluator {
     network: Option<NetworkScorer>,
     /// The active features of a well, for the network.
     active: Active,
-    /// Maximum that the pieces that can clear lines add to a score.
+    /// Maximum amount that the part of a score for clearing pieces can add.
     max_clears_score: i32,
     quiescence: Quiescence,
     children: Children,

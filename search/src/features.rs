@@ -231,7 +231,7 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
         let bump = lanes!(cover => (cover ^ (cover >> 1)) & inner);
         let bump = ones(&bump);
         bumps = lanes!(bumps, bump => bumps + bump);
-        // Find the lowest bit of each run of empty cells, if the row counts.
+        // Find the lowest bit of each run of empty cells in rows of the stack without enclosed cells.
         let ends = lanes!(here, shut, cover => {
             let counts = (u16::from(shut == 0) & u16::from(cover != 0)).wrapping_neg();
             here & !(here << 1) & counts

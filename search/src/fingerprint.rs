@@ -129,7 +129,7 @@ fn beam(spec: EvaluatorSpec) -> u64 {
 mod tests {
     use super::*;
 
-    /// If this test fails, the program finds different frontiers than version 0.1.0. Raise [`SEARCH_REVISION`], pin the
+    /// If this test fails, the program and version 0.1.0 find different frontiers. Raise [`SEARCH_REVISION`], pin the
     /// new fingerprint here, and record the change in the changelog: the program will refuse runs of earlier programs.
     #[test]
     fn fingerprint_matches_released_version() {

@@ -12,13 +12,13 @@ pub(crate) struct Reached {
     pub(crate) well: u32,
 }
 
-/// The wells, distinct in cells or in number of lines, that are the same number of pieces away from the
-/// children in a batch.
+/// Distinct pairs of a well and its number of lines. All of these wells are the same number of pieces
+/// away from the children in a batch.
 #[derive(Default)]
 pub(crate) struct Generation {
     pub(crate) wells: Vec<Well>,
     pub(crate) lines: Vec<u16>,
-    /// A hash table of indices into `wells`, each plus 1. A free slot is 0. The length is a power of two
+    /// A hash table of indices into `wells`, each stored plus 1. A free slot contains 0. The length is a power of two
     /// or 0.
     slots: Vec<u32>,
 }

@@ -15,7 +15,7 @@ pub(crate) const ODD: [u64; 4] = [
     0xd6e8_feb8_6659_fd93,
 ];
 
-/// Returns the exclusive or of the two halves of the 128-bit product.
+/// Returns the exclusive or of the two halves of the 128-bit product of `a` and `b`.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -84,8 +84,8 @@ pub struct Node {
     /// Number of lines cleared since the start of the game, including lines cleared before the
     /// run's first well.
     pub lines: u16,
-    /// The parent hint: the lowest byte of the [`Well::hash`] of the parent on the best path. A well
-    /// has few parents, so one byte nearly always identifies the right one.
+    /// The parent hint: the lowest byte of a parent's [`Well::hash`]. A well has few parents, so one
+    /// byte nearly always identifies a parent that was in the previous frontier.
     pub hint: u8,
 }
 

@@ -3,16 +3,16 @@
 //! **Definition.** A *level* contains all (well, score) pairs that are possible after a given
 //! number of pieces against HATETRIS Mild, starting with the empty well. Only wells in which the
 //! game is not over count. The count of a level is its number of distinct pairs. Each piece adds
-//! four cells, and each cleared line removes the cells of one row. So a well and the number of
+//! four cells, and each cleared row removes the cells of one row. So a well and the number of
 //! pieces determine the score, and it suffices to count wells.
 //!
 //! **Memory.** A level is a list of distinct wells of 32 bytes each. The next level is divided into
 //! shards by hash and generated one shard at a time. For each shard, every well of the level is
 //! expanded, and the children in the shard are collected, sorted and deduplicated. The buffer of a
-//! shard takes about a quarter of the allowed memory, and the wells of both levels may take the
+//! shard takes about a quarter of the allowed memory, and the wells of the two levels may take the
 //! rest. The last level is only counted, not stored. At 10 × 16, a level has about ten times as
-//! many wells as the previous one. So 2 GiB suffice up to depth 8 (232 million wells), which takes
-//! three to four minutes.
+//! many wells as the previous one. With 2 GiB, levels up to depth 8 (232 million wells) can be counted, which
+//! takes three to four minutes.
 
 use hatebeam_game::{Children, Emulator, Well};
 use thiserror::Error;
@@ -44,7 +44,7 @@ pub struct LevelProgress {
     pub shards: u64,
 }
 
-/// A counter of the wells in each level, beginning with level 0.
+/// A counter of the distinct wells in each level.
 pub struct Perft {
     emulator: Emulator,
     children: Children,

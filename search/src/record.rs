@@ -12,22 +12,22 @@ pub struct DepthRecord {
     pub count: u64,
     /// [`Digest`](crate::Digest) of the nodes, in hex.
     pub digest: String,
-    /// Highest score of a well that was kept.
+    /// Highest score of the kept wells.
     #[serde(alias = "best_score")]
     pub best_eval: i32,
-    /// Median score of the wells that were kept.
+    /// Median score of the kept wells.
     #[serde(alias = "median_score")]
     pub median_eval: i32,
-    /// Lowest score of a well that was kept.
+    /// Lowest score of the kept wells.
     #[serde(alias = "worst_score")]
     pub worst_eval: i32,
-    /// Maximum number of lines of a well that was kept, counted from the start of the game.
+    /// Maximum number of lines cleared by a game that leads to a kept well.
     #[serde(alias = "best_game_score")]
     pub best_lines: u16,
-    /// A well that was kept and has `best_lines` lines, in the format of
+    /// A kept well that is reached with `best_lines` lines, in the format of
     /// [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub best_well: String,
-    /// Number of distinct children of each parent, summed over the parents.
+    /// Total number of children of all parents. Equal children of the same parent count once.
     pub children: u64,
     /// Time taken to search the depth, in seconds.
     pub seconds: f64,

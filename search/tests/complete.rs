@@ -46,7 +46,7 @@ fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveE
     )?;
     assert_eq!(levels, solution.levels);
     assert!(solution.bytes > 0);
-    // A game without pieces has no replay.
+    // The best game has at least one piece, because a game without pieces has no replay.
     assert!(solution.best.len() > 1);
     // The size of the encoded differences depends on the ranges, which depend on the thread count
     // and the memory limit.

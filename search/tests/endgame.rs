@@ -68,7 +68,7 @@ fn values_of_empty_wells_match_reference_implementation() {
 }
 
 #[test]
-fn value_does_not_depend_on_table_size_or_order() {
+fn values_match_brute_force_for_all_table_sizes() {
     let geometry = Geometry::new(8, 4).unwrap();
     let emulator = Emulator::new(geometry, Rules::default());
     let mut known = HashMap::new();

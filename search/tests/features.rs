@@ -122,7 +122,7 @@ fn features_match_their_definitions() {
 }
 
 #[test]
-fn features_of_wells_with_caves_match_their_definitions() {
+fn features_of_random_cells_match_their_definitions() {
     // Random cells contain winding passages that do not occur in games.
     let mut state = 88_172_645_463_325_252u64;
     let mut random = || {

@@ -1,4 +1,5 @@
-//! Collects the children of a level's wells and writes them as sorted runs, which are merged later.
+//! Collects the children of the wells in a level (all wells that are possible after some number of
+//! pieces) and writes them as sorted runs, which are merged later.
 
 use super::key::WellKey;
 use super::section::Section;
@@ -10,7 +11,7 @@ use std::sync::Mutex;
 /// depending on the type of the keys, so they fit into the processor cache of a core.
 const RECENT: usize = 1 << 16;
 
-/// The state of one thread of an expansion.
+/// The state of one thread that expands a level.
 pub(super) struct Gatherer<'a, 'b, K> {
     search: &'a Search<'b>,
     starts: &'a [K],
@@ -18,7 +19,7 @@ pub(super) struct Gatherer<'a, 'b, K> {
     children: Children,
     keys: Vec<K>,
     room: usize,
-    /// Recently found wells, indexed by hash. This cache removes most duplicates early.
+    /// A cache of recently found wells, indexed by hash. It drops most duplicates before sorting.
     recent: Vec<K>,
 }
 

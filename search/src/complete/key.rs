@@ -8,7 +8,7 @@ use hatebeam_game::{Geometry, Well};
 pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
     /// The smallest value.
     const ZERO: Self;
-    /// A value that is not a well: all bits are set.
+    /// A value that encodes no well: all bits are set.
     const NONE: Self;
 
     fn pack(geometry: Geometry, well: &Well) -> Self;

@@ -7,8 +7,8 @@
 //!
 //! **From one level to the next.** Threads expand the wells and collect the children, encoded as
 //! integers, in buffers. When a buffer is full, it is sorted and duplicates are removed. If this
-//! frees too little room, the buffer is written out as a sorted *run*. Finally, the runs are merged
-//! into the next level, one range of values after another. Runs and levels are stored as
+//! frees too little room, the buffer is written out as a sorted *run*. Finally, the threads merge the
+//! runs into the next level, each range of values separately. Runs and levels are stored as
 //! *sections*, which encode the differences between values in about three bytes per well. Sections
 //! are kept in memory up to a limit and in scratch files beyond it, so that a level may be larger
 //! than the memory.
@@ -140,7 +140,7 @@ pub enum SolveError {
     Full {
         /// The folder.
         folder: PathBuf,
-        /// Number of bytes in all scratch files, including those that could not be written.
+        /// Number of bytes in all scratch files, including bytes that could not be written.
         bytes: u64,
     },
     /// A scratch file cannot be created, written or read.
@@ -199,8 +199,7 @@ struct Level<K> {
     digest: u64,
 }
 
-/// The well with the fewest filled cells in a level. If several wells have the fewest cells, the one
-/// with the smallest key.
+/// The well with the fewest filled cells in a level. Ties are broken by the smallest key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct BestWell<K> {
     cells: u32,

@@ -49,7 +49,7 @@ struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Adds `bytes` to the disk usage. Call this method before you write them.
+    /// Adds `bytes` to the disk usage. Call this method before writing.
     fn count(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let now = self.on_disk.now.fetch_add(bytes, Ordering::Relaxed) + bytes;

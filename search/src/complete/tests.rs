@@ -85,7 +85,7 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn full_disk_error_names_folder_and_size() {
+fn full_disk_error_reports_folder_and_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(folder.path()) else {
         eprintln!("skipped: this process may not mount a file system");

@@ -45,7 +45,8 @@ impl Candidates {
         }
     }
 
-    /// Raises the floors of all tables to `floor`, an estimate of the cut. Call this method before you add children.
+    /// Raises the floors of all tables to at least `floor`, an estimate of the cut. Call this method before adding
+    /// children.
     pub fn raise_floors(&self, floor: u64) {
         for (table, known) in self.tables.iter().zip(&self.floors) {
             let mut table = lock(table);
@@ -104,8 +105,8 @@ impl Candidates {
         floors.min().unwrap_or(0)
     }
 
-    /// Raises the floors of a shard that is on another machine, so that this process sends fewer
-    /// children to it.
+    /// Raises the floors of a shard on another machine to at least `floor`, so that this process sends
+    /// fewer children to that machine.
     pub fn raise_floor(&self, shard: usize, floor: u64) {
         let tables = self.layout.tables_per_shard();
         for known in &self.floors[shard * tables..(shard + 1) * tables] {
@@ -130,7 +131,7 @@ impl Candidates {
         self.len() == 0
     }
 
-    /// Counts the children that match `query`, one query of the [search for the cut](CutSearch).
+    /// Counts the children that match `query`, by digit. The query comes from a [`CutSearch`].
     pub fn count(&self, query: CountQuery, threads: usize) -> DigitCounts {
         let next = AtomicUsize::new(0);
         let sum = Mutex::new(DigitCounts::default());
@@ -256,7 +257,7 @@ impl Candidates {
 #[derive(Default)]
 pub struct SortBuffer(Vec<(usize, Candidate)>);
 
-/// The value of [`Node::lines`] that marks a free slot. No game clears this many rows.
+/// The value of [`Node::lines`] that marks a free slot. No game clears this many lines.
 const FREE: u16 = u16::MAX;
 
 /// A hash table with open addressing for the best children in one range of hashes. Lookups compare

@@ -1,8 +1,8 @@
 //! Search for the *cut*, the lowest rank with which a child survives.
 //!
 //! A rank (a score with its tie-break) has four digits of 16 bits. In the first round, each machine
-//! counts its children by the first digit. The sum of all counts determines the first digit of the
-//! cut. In the second round, the children with that digit are counted by the second digit, and so
+//! counts its children by the first digit. The sum of these counts determines the first digit of
+//! the cut. In the second round, the children with that digit are counted by the second digit, and so
 //! on. Four rounds find the exact rank of the cut. The machines exchange only counts, not wells.
 
 use crate::node::NodeWell;

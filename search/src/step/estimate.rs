@@ -34,8 +34,9 @@ impl RecentCuts {
     }
 }
 
-/// Returns an estimated floor (lowest accepted rank) for the next depth, which is probably a little below the depth's
-/// cut. `cuts` contains the scores of the last cuts, oldest first. Returns `None` if there are fewer than five cuts.
+/// Returns an estimated floor (lowest accepted rank) for the next depth. The floor is probably a little below the
+/// depth's cut. `cuts` contains the scores of the last cuts, oldest first. Returns `None` if there are fewer than five
+/// cuts.
 ///
 /// The cut rises by a similar amount with every depth. The estimate is the last cut plus the smallest of the last
 /// rises, minus the difference between the largest and the smallest rise. At a width of 5,000, one in 125 estimates

@@ -6,7 +6,7 @@ use crate::node::NodeWell;
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
-/// Minimum of [`ShardLayout::default_shards`]. This number is enough for several dozen workers.
+/// Minimum value of [`ShardLayout::default_shards`], which is enough for several dozen workers.
 pub const MIN_SHARDS: usize = 64;
 /// Maximum average number of wells per shard with the [default number of shards](ShardLayout::default_shards),
 /// unless that number is limited by [`MAX_SHARDS`].

@@ -92,13 +92,13 @@ impl Frontier {
 /// Statistics of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepStats {
-    /// Number of distinct children of each parent, summed over the parents.
+    /// Total number of children of all parents. Equal children of the same parent count once.
     pub children: u64,
     /// Number of children offered to tables in this process.
     pub offered: u64,
     /// Number of children sent to peers.
     pub sent: u64,
-    /// Number of times the depth was repeated, without an estimated floor or with more room.
+    /// Number of times the depth was repeated without an estimated floor or with more room.
     pub repeats: u32,
 }
 
@@ -106,7 +106,7 @@ pub struct StepStats {
 const CHUNK: usize = 256;
 /// Number of children that a thread offers to a table at a time.
 const BATCH: usize = 64;
-/// Memory of the children that one thread collects for one table, in bytes.
+/// Size in bytes of the buffer in which one thread collects children for one table.
 pub const TABLE_BUFFER_BYTES: usize = BATCH * size_of::<Candidate>();
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
@@ -367,7 +367,7 @@ impl<'a> Expander<'a> {
             emulator: &step.emulator,
             evaluator: lock(&step.evaluators).pop().unwrap_or_else(|| {
                 Evaluator::new(&step.emulator, &step.spec)
-                    .expect("the weights were checked when the step was created")
+                    .expect("`Step::new` has created an evaluator with this specification")
             }),
             candidates,
             exchange,
