@@ -58,7 +58,7 @@ impl Average {
         if count == 0 {
             return player.clone();
         }
-        // Rounds to the nearest integer; halves round up.
+        // Round to the nearest integer, and halves up.
         let mean = |sum: &i32| (2 * sum + count).div_euclid(2 * count) as i16;
         let mut weights = self.sums.iter().map(mean);
         NetworkWeights {

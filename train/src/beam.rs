@@ -15,8 +15,8 @@ const ROOM: usize = 4;
 /// Marker for an empty slot or a dropped candidate.
 const FREE: u32 = u32::MAX;
 
-/// Pseudorandom noise that is added to the scores of wells. A well's hash and the seed determine its value. The
-/// standard deviation at a depth is `first × exp(-depth / 30) + rest`, in units of the score.
+/// Pseudorandom noise that is added to the scores of wells. It depends only on the seed, the well's hash and the depth.
+/// The standard deviation at a depth is `first × exp(-depth / 30) + rest`, in units of the score.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
     /// Seed of the noise.
@@ -36,7 +36,7 @@ impl Noise {
         self.first * decay + self.rest
     }
 
-    /// Returns the noise for a well with this hash.
+    /// Returns the noise with standard deviation `deviation` for a well with this hash.
     fn of(self, hash: u64, deviation: f64) -> i32 {
         if deviation == 0.0 {
             return 0;
@@ -140,8 +140,8 @@ impl Candidates {
     }
 
     /// Adds a child and the edge from its parent, unless the child's rank is below the floor. If the well is already a
-    /// candidate, only the edge is added: equal wells of a depth have equal numbers of cleared lines, because each
-    /// piece adds four cells and each cleared line removes the cells of one row.
+    /// candidate, only the edge is added: in a search with one start well, equal wells at one depth have equal numbers
+    /// of cleared lines, because each piece adds four cells and each cleared line removes the cells of one row.
     fn add(&mut self, parent: u32, child: Candidate) {
         if child.rank < self.floor {
             return;
@@ -244,7 +244,7 @@ pub fn run_beam(
             for (index, parent) in packed.iter().enumerate() {
                 let well = parent
                     .unpack(geometry)
-                    .expect("all wells in a frontier are live");
+                    .expect("all wells in a frontier are valid");
                 emulator.expand(&well, &mut children);
                 wells.extend_from_slice(children.wells());
                 let parent = chunk * PARENTS + index;

@@ -56,7 +56,7 @@ impl TrainingFolder {
     /// Loads the last saved state of the training run, or returns `None` if the folder contains no checkpoint.
     ///
     /// # Errors
-    /// Returns [`TrainError`] if a file cannot be read or is damaged, or if its recipe is not valid.
+    /// Returns [`TrainError`] if a file cannot be read or is damaged, or if the stored recipe is not valid.
     pub fn load(&self) -> Result<Option<Trainer>, TrainError> {
         let path = self.path.join(CHECKPOINT);
         let bytes = match fs::read(&path) {

@@ -1,6 +1,6 @@
 //! Training targets for the wells of one beam.
 //!
-//! A beam dies at depth `D` if no well of that depth has a child. For a well at depth `d`, let `R = D - d` be the
+//! A beam dies at depth `D` if no well at that depth has a child. For a well at depth `d`, let `R = D - d` be the
 //! number of pieces that the beam still placed, and let `k` be the number of later depths at which the beam contained a
 //! descendant of the well. The target is `R (0.5 + 0.5 min(1, k / min(20, R)))` pieces. `R` sets the scale, and `k`
 //! orders the wells of one depth.
@@ -22,8 +22,8 @@ pub struct Sample {
     pub pieces: f32,
 }
 
-/// Returns, for each well of each frontier, the depth of its last descendant, or its own depth if it has no child in
-/// the beam.
+/// Returns, for each well at each depth of the beam, the depth of its last descendant in the beam. For a well without
+/// descendants, this is the well's own depth.
 pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     let mut last: Vec<Vec<u32>> = beam
         .depths

@@ -32,8 +32,9 @@ pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");
 /// Additional help text for `hatebeam train`.
 pub const TRAIN_HELP: &str = "\
 Each generation runs beam searches with the current network and with the evaluator `patterns`. It labels every well with
-a target that depends on how long the well's descendants stay in the beam, and trains the network on these wells. The
-network also learns from public games if the recipe lists any. After every generation, the folder contains these files:
+a target that depends on how long the well's descendants stay in the beam, and trains the network on samples of these
+wells. The network also learns from public games if the recipe lists any. After every generation, the folder contains
+these files:
 
   checkpoint    state from which the training can resume
   samples-N     labelled wells of generation N, for recent generations

@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 pub(crate) struct Random(ChaCha8Rng);
 
 impl Random {
-    /// Creates the stream for a seed, a generation and a purpose.
+    /// Creates the stream of random numbers for a seed, a generation and a purpose.
     pub(crate) fn new(seed: u64, generation: u32, purpose: u32) -> Random {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -19,7 +19,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Returns a number from 0 (inclusive) to 1 (exclusive).
+    /// Returns a random number from 0 (inclusive) to 1 (exclusive).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,5 +1,5 @@
-//! Training in generations. Each generation runs beam searches, labels their wells, trains the network on them, and
-//! measures the result with an examination.
+//! Training in generations. Each generation runs beam searches, labels their wells, and trains the network on samples
+//! of these wells. At the end of some generations, an examination measures the network.
 
 use crate::average::Average;
 use crate::beam::{BeamSettings, Noise, run_beam};
@@ -42,7 +42,7 @@ const FOR_ORDER: u32 = 2;
 const FOR_BEAMS: u32 = 3;
 /// Stream of the random numbers that draw wells from public games.
 const FOR_GAMES: u32 = 1 << 20;
-/// Minimum number of pieces that follow, in a public game, the well with which a beam starts.
+/// Minimum number of pieces that a public game still places after a well with which a beam starts.
 const LEAST_PIECES: usize = 150;
 
 /// Training error.
@@ -98,7 +98,7 @@ pub struct GenerationRecord {
     pub exam: Vec<ExamResult>,
 }
 
-/// A training in progress.
+/// A training run in progress.
 pub struct Trainer {
     pub(crate) recipe: Recipe,
     pub(crate) models: Models,
@@ -121,7 +121,7 @@ fn target(pieces: f32) -> f32 {
 
 fn unpacked(sample: &Sample) -> Well {
     let well = sample.well.unpack(GEOMETRY);
-    well.expect("samples contain live wells")
+    well.expect("all samples contain valid wells")
 }
 
 /// Returns the mirror image of a well.

@@ -97,8 +97,8 @@ pub struct BeamObjective {
 }
 
 impl BeamObjective {
-    /// Creates the objective. If `tuned` is empty, all weights are tuned. Each evaluation runs one beam search of each
-    /// width, and stops early when `cancel` becomes `true`.
+    /// Creates the objective. If `tuned` is empty, all weights are tuned. Each evaluation runs one beam search for
+    /// each width, and stops early when `cancel` becomes `true`.
     ///
     /// # Errors
     /// Returns a [`TuningError`] if a weight is unknown or the evaluator refuses the limits of a range.

@@ -172,7 +172,7 @@ fn labels_depend_on_last_depth_with_descendant() {
     let mut samples = label_beam(&beam).into_iter();
     for (at, depth) in beam.depths.iter().enumerate() {
         for (index, well) in depth.wells.iter().enumerate() {
-            // Finds the last depth with a descendant of the well.
+            // Find the last depth with a descendant of the well.
             let mut here = BTreeSet::from([index as u32]);
             let mut reached = at;
             while let Some(next) = beam.depths.get(reached + 1) {
