@@ -18,7 +18,7 @@ const ROUNDS: usize = 15;
 struct Case<'a> {
     name: String,
     /// Processes all wells and returns the number of children, parents or keys produced. The case
-    /// `piece` returns a sum without meaning, which is not printed.
+    /// `piece` returns a meaningless sum, which is not printed.
     run: Box<dyn FnMut() -> usize + 'a>,
     /// Number of wells that one call to `run` processes.
     wells: usize,

@@ -63,7 +63,7 @@ impl Offer {
 #[derive(Clone)]
 pub struct Backward {
     emulator: Emulator,
-    /// `None` if the forward emulator has no tables.
+    /// The lookup tables, or `None` if the forward emulator has none.
     tables: Option<Arc<BackTables>>,
     candidates: Vec<Parent>,
     children: Children,

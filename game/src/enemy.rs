@@ -347,7 +347,7 @@ mod tests {
             ([0, 0, 0, 0, 0, 0, 0], Piece::S),
             ([1, 0, 0, 0, 0, 0, 0], Piece::Z),
             ([1, 1, 0, 0, 0, 0, 0], Piece::O),
-            ([1, 1, 1, 0, 0, 0, 0], Piece::L), // the player prefers I to L, J and T
+            ([1, 1, 1, 0, 0, 0, 0], Piece::L), // I has a higher rating than L, J and T
             ([1, 1, 1, 0, 1, 1, 1], Piece::I),
             ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all pieces loop: rating and order decide
             ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // S has more loops than the others

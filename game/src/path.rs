@@ -6,9 +6,9 @@
 //! position. The search stops at the first position in which a lock produces the child. One more `D`
 //! locks the piece there.
 //!
-//! **Speed.** First, the rows of the well are shifted by each of the piece's four cells. The result
-//! is the set of free positions, with one word per row and orientation and one bit per column. The
-//! search then tests single bits and clears the bit of each visited position. Buffers are reused
+//! **Speed.** First, the rows of the well, shifted by the offsets of the piece's four cells, yield the
+//! set of free positions, with one word per row and orientation and one bit per column. The search
+//! then tests single bits and clears the bit of each visited position. Buffers are reused
 //! between calls. The search visits at most about 700 positions. At 10 × 16, a call takes 1.1 µs
 //! for children from random play, and 1.8 µs if there is no path.
 //!

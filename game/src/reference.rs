@@ -97,9 +97,8 @@ impl Reference {
             .expect("there are seven pieces")
     }
 
-    /// Calls `visit` for every well that may be a parent of `well` according to its cells alone.
-    /// Such a candidate is built by restoring `lines` full rows in `well` and removing the cells of a
-    /// piece. Candidates are live and have no empty row below their top.
+    /// Calls `visit` for every candidate parent of `well`. A candidate is built by restoring up to four
+    /// full rows in `well` and removing the cells of a piece. Candidates are live and have no empty row below their top.
     ///
     /// The caller must check whether the enemy gives the piece and whether the placement of the piece
     /// produces `well`. A candidate may be visited twice.

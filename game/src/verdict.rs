@@ -93,7 +93,7 @@ impl Record {
         }
     }
 
-    /// Returns whether the keys were meant for the enemy of `other`. `other` must be a game with the
+    /// Returns whether the keys seem to be meant for the enemy of `other`. `other` must be a game with the
     /// same keys that has a higher score or is finished.
     ///
     /// This is the case if `other` is finished, if this game is over before all keys are used and

@@ -293,8 +293,7 @@ impl Well {
     }
 
     /// Returns a 64-bit hash of the rows. The hash does not depend on the machine, the version of this
-    /// crate or the geometry. The lowest byte of the parent's hash is stored with each well, to find the
-    /// parent.
+    /// crate or the geometry, because stored wells contain the lowest byte of their parent's hash.
     ///
     /// Let `w0` to `w3` be the rows as four 64-bit words (four rows each, the lowest row in the
     /// lowest bits). Let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product

@@ -74,7 +74,7 @@ fn backward_inverts_forward_in_every_geometry() {
     for (width, height) in (5..=15).flat_map(|w| [1, 2, 3, 5, 8, 12, 13, 16].map(|h| (w, h))) {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
-            // The slow oracle handles these wells.
+            // Check fewer wells if the slow oracle handles the highest stacks.
             let slow = rules == ABOVE_BAR && height > 12;
             let count = if slow { 3 } else { 150 };
             let emulator = Emulator::new(geometry, rules);

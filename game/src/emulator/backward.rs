@@ -1,6 +1,6 @@
 //! Search for the candidate parents of a well, for all pieces at once. See [`crate::backward`] for the
-//! algorithm. As in [`super::tables`], a position is that of the piece's 4×4 box, and a word is a set of
-//! positions at one height.
+//! algorithm. As in [`super::tables`], a *position* is the position of a piece's 4×4 box, and a *word* is a
+//! set of positions at one height.
 
 use super::core::blocked_by;
 use super::simd::Simd;
@@ -229,8 +229,8 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
 }
 
 /// Appends the candidates that result from removing a piece at one height of the box. The piece's
-/// position must be in every set in `touches`. The bottom row of the box is `bottom - 3`, because a box
-/// may reach three rows below the floor.
+/// position must be in every set in `touches`. The bottom row of the box is row `bottom - 3` of the
+/// well, because a box may reach three rows below the floor.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,

@@ -10,8 +10,8 @@ pub(crate) const CAPACITY: usize = 640;
 /// over), with the number of lines that each placement clears.
 ///
 /// The order of the children is the same on every machine: from the highest resting position down,
-/// then by orientation and column. For wells that only the oracle supports, the children are sorted
-/// by their rows instead.
+/// then by orientation and column. For wells that only the [oracle](crate::reference) supports, the
+/// children are sorted by their rows instead.
 #[derive(Clone, Debug)]
 pub struct Children {
     pub(crate) wells: Box<[Well; CAPACITY]>,

@@ -15,7 +15,7 @@ pub(super) struct Landings {
 }
 
 impl Landings {
-    /// Finds the landings of one piece. Continues from the results for the first levels. Returns no
+    /// Finds the landings of one piece, starting from the results for the first levels. Returns no
     /// landings if `WANTED` is false.
     #[inline(always)]
     pub(super) fn from_first_levels<const WANTED: bool>(
@@ -84,8 +84,8 @@ impl Landings {
     ) {
         while reached != 0 {
             // Two steps per test cause fewer unpredictable branches than one. A well from random
-            // play takes 90 ns, compared with 102 ns for one step and 92 ns for three. In `down`, a
-            // second step does not help.
+            // play takes 90 ns, compared with 102 ns for one step and 92 ns for three. In
+            // `super::core::down`, a second step does not help.
             loop {
                 let once = spread(reached) & !blocked;
                 let more = spread(once) & !blocked;

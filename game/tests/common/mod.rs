@@ -63,7 +63,7 @@ impl Random {
 }
 
 /// Returns `count` wells from random play: games with random placements against HATETRIS Mild, in which
-/// about every fourth piece is random, too.
+/// about every fourth piece is also random.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();
