@@ -18,7 +18,7 @@ pub(crate) struct Player<'a> {
     speed: usize,
     /// Elapsed fraction, from 0 to 1, of the time between the last key and the next key.
     due: f64,
-    /// Digits of the piece number that the user is typing to jump there. `None` if the user is not typing a number.
+    /// Digits that the user has typed of the piece number to jump to, or `None` if the user is not typing a number.
     jump: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Player<'_> {
         !self.paused && self.jump.is_none() && self.moment < self.timeline.end()
     }
 
-    /// Describes the state of playback in a few words.
+    /// Returns a short description of the state of playback.
     pub(crate) fn status(&self) -> String {
         match &self.jump {
             Some(number) => format!("jump to piece {number}_"),

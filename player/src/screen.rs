@@ -26,14 +26,15 @@ pub(crate) struct Span {
 /// A line of the screen.
 pub(crate) type Line = Vec<Span>;
 
-const HELP: [&str; 8] = [
+const HELP: [&str; 9] = [
     "space  pause, play",
     "→ n    next piece",
     "← p    previous piece",
     ". ,    next, previous key",
     "+ -    faster, slower",
     "g      jump to a piece",
-    "home   start, end",
+    "home   first key",
+    "end    last key",
     "q      quit",
 ];
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// Interval between frames during playback.
 const TICK: Duration = Duration::from_millis(33);
-/// Interval between checks for signals while playback is paused.
+/// Interval between checks for signals while playback does not advance.
 const NAP: Duration = Duration::from_millis(250);
 
 /// Plays a timeline until the user quits or a signal arrives.
@@ -45,7 +45,7 @@ pub fn watch(timeline: &Timeline) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes all pending key presses to the player. Returns `false` if one of them quits the player. Ignores all other
+/// Passes all pending key presses to the player. Returns `false` if a key press quits the player. Ignores all other
 /// events. A resize event needs no handling, because the terminal's size is read for each frame.
 fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     loop {
@@ -61,8 +61,8 @@ fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     }
 }
 
-/// Returns a flag that is set when SIGHUP, SIGINT or SIGTERM arrives. Without it, these signals would end the process
-/// before the terminal is restored.
+/// Returns a flag that is set when SIGHUP, SIGINT or SIGTERM arrives. If these signals were not handled, they would
+/// end the process before the terminal is restored.
 #[cfg(unix)]
 fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -157,7 +157,7 @@ impl Drop for RawTerminal {
     }
 }
 
-/// Restores the terminal. Ignores errors, because the process is about to end and cannot report them.
+/// Restores the terminal. Ignores errors, because neither a panic hook nor `drop` can return them.
 fn restore() {
     let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();

@@ -2,7 +2,7 @@
 
 use hatebeam_game::{Board, Geometry, Key, Piece, Placement, Position, Record};
 
-/// A played replay, whose states can be accessed in any order. A moment is a number of keys pressed so far.
+/// A played replay, whose states can be accessed in any order. A *moment* is the number of keys pressed so far.
 #[derive(Debug)]
 pub struct Timeline {
     geometry: Geometry,
@@ -15,7 +15,7 @@ pub struct Timeline {
 pub struct Frame {
     /// The locked cells.
     pub board: Board,
-    /// The falling piece; `None` if the game is over.
+    /// The falling piece, or `None` if the game is over.
     pub falling: Option<Placement>,
     /// The falling piece, or the piece that ended the game.
     pub piece: Piece,
@@ -52,8 +52,8 @@ impl Timeline {
         self.record.turns.len() + usize::from(self.record.over)
     }
 
-    /// Returns the moment at which the piece in the given well appears. Wells are counted from 1. A number out of
-    /// range is replaced by the nearest valid number.
+    /// Returns the moment at which the piece in the well with this number appears. Wells are counted from 1, and 0 is
+    /// treated as 1. If `number` is greater than the number of pieces, returns the last moment.
     pub fn moment_of(&self, number: usize) -> usize {
         let turn = self.record.turns.get(number.max(1) - 1);
         turn.map_or(self.end(), |turn| turn.first_key)
@@ -69,7 +69,7 @@ impl Timeline {
             .partition_point(|turn| turn.first_key <= keys)
     }
 
-    /// Returns the state of the game at the moment `keys`.
+    /// Returns the state of the game at the moment `keys`, or at the last moment if `keys` is greater.
     pub fn frame(&self, keys: usize) -> Frame {
         let keys = keys.min(self.end());
         let number = self.well_at(keys).min(self.record.turns.len());
