@@ -1,5 +1,5 @@
 # ./run and ./test source this file. It looks for the programs that both scripts need, and installs missing ones. If it
-# cannot install a program, it prints the command that does so, and exits.
+# cannot install a program, it prints the command that installs the program, and exits.
 
 need_rust="1.89"
 

@@ -29,7 +29,8 @@ pub struct RunDisplay {
 }
 
 impl RunDisplay {
-    /// Creates a display. `json` prints a JSON line for each depth on standard output, and `quiet` hides the progress.
+    /// Creates a display. If `json` is set, the display prints a JSON line for each depth on standard output. If `quiet` is
+    /// set, it hides the progress.
     pub fn new(json: bool, quiet: bool) -> RunDisplay {
         RunDisplay {
             json,

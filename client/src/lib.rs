@@ -66,8 +66,8 @@ pub fn call<T>(message: T) -> Request<T> {
     request
 }
 
-/// Returns the runs that a request selects from all pages, most recently submitted first. The machines and the
-/// replays are omitted unless the request contains a name.
+/// Fetches all pages of the runs that a request selects, most recently submitted first. The coordinator omits the
+/// machines and the replays unless the request contains a name.
 ///
 /// # Errors
 /// Returns [`ClientError::Refused`] if a call fails.

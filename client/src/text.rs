@@ -118,7 +118,8 @@ pub fn worker_text(worker: &v1::WorkerStatus) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns one line per worker, for at most `most` workers. Slow workers and workers with a note come first.
+/// Returns one line per worker, for at most `most` workers. Slow workers and workers with a note come first. If there
+/// are more workers, the last line contains the number of the others.
 pub(crate) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String {
     let mut sorted: Vec<&v1::WorkerStatus> = workers.iter().collect();
     sorted.sort_by_key(|worker| !worker.slow && worker.note.is_empty());

@@ -2,8 +2,8 @@
 //!
 //! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds.
 //! When the pipe is closed, the server stops gracefully. If this process is killed, the operating system closes the
-//! pipe. This method needs no unsafe code. A parent-death signal would need it, exists only on Linux, and depends on
-//! the parent's thread instead of its process.
+//! pipe. This method needs no unsafe code. A parent-death signal would need unsafe code, exists only on Linux, and
+//! depends on the parent's thread instead of its process.
 //!
 //! A terminal sends Ctrl-C to all processes in the foreground process group. Each server is in a separate process
 //! group, so Ctrl-C does not reach it, and this process can stop the workers before the coordinator.

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 /// Timeout for a single attempt of a request to the object store.
 const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 
-/// Remaining validity below which the check of a certificate warns.
+/// Remaining validity of a certificate below which the check warns.
 const MIN_VALIDITY: Duration = Duration::from_secs(14 * 86_400);
 
 /// Clock difference in seconds at which the check warns. A machine whose clock is behind rejects a newly created

@@ -17,7 +17,8 @@ pub use cluster::{Cluster, Coordinator};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Returns the checks for this machine. The disk check examines the disk of the folder `dir`.
+/// Returns the checks for this machine. The disk check examines the disk that contains the
+/// folder `dir`.
 pub fn local(dir: PathBuf) -> Vec<Examination> {
     vec![
         Examination::new("processor", Duration::from_secs(5), || {

@@ -85,7 +85,7 @@ async fn speed(objects: &Objects) -> Check {
         }
         (Ok(None), _) => Check::failed(
             NAME,
-            "the store returned different bytes than were written",
+            "the bytes read differ from the bytes written",
             "the store corrupts data: do not use it",
         ),
         (Err(error), _) => Check::failed(

@@ -31,7 +31,7 @@ pub trait Host: Send + Sync + 'static {
     /// Adds a task and returns its identifier, which is unique within the process.
     fn add_task(&self) -> u64;
 
-    /// Returns whether a task may be polled now. The host must keep the waker and wake the task when the
+    /// Decides whether a task may be polled now. The host must keep the waker and wake the task when the
     /// result may have changed. In particular, a crash must wake every task, so that the task is dropped.
     fn admit(&self, task: u64, waker: &Waker) -> Admission;
 

@@ -21,9 +21,9 @@ pub fn raise_file_limit() {
 #[cfg(not(unix))]
 pub fn raise_file_limit() {}
 
-/// Makes the allocator return large blocks to the system when they are freed. By default, glibc keeps them in one arena
-/// per thread after a few such blocks. A search starts new threads at each depth, so it would use twice the memory that
-/// it needs.
+/// Makes the allocator return large blocks to the system when they are freed. By default, glibc raises its threshold
+/// when such blocks are freed, and keeps later ones in an arena per thread. A search starts new threads at each depth, so
+/// it would use twice the memory that it needs.
 ///
 /// Call this function before the process starts other threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -13,13 +13,13 @@ pub struct Facts {
     pub width: u64,
     /// Name of the evaluator.
     pub evaluator: &'static str,
-    /// Name of the mode of the evaluator's quiescence search.
+    /// Name of the evaluator's quiescence mode.
     pub quiescence: &'static str,
     /// Run specification in JSON.
     pub spec: String,
     /// Size of the wells.
     pub geometry: Geometry,
-    /// Phrase that describes how the search ended, or that it has not ended yet.
+    /// Phrase that describes how the search ended, or states that it has not ended.
     pub end: &'static str,
     /// Records of the committed depths, in ascending order.
     pub depths: Vec<DepthRecord>,
@@ -34,7 +34,7 @@ pub struct Scores {
     pub depth: u32,
     /// Number of wells at the depth.
     pub count: u64,
-    /// Number of wells with the lowest score, which is the score of the cut.
+    /// Number of wells with the lowest score (the cut).
     pub at_cut: usize,
     /// Median of the scores.
     pub median: i32,

@@ -15,7 +15,7 @@ pub enum Format {
     Base2048,
     /// The keys, one letter per key.
     Raw,
-    /// Every well and piece: the JSON of a [`Film`].
+    /// The JSON of a [`Film`], which contains every well and piece.
     Json,
     /// A picture of the game.
     Svg,

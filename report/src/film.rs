@@ -1,7 +1,8 @@
 //! A game as a film: every well, every piece, and the piece's position after each key.
 //!
 //! A program that plays a film's JSON does not need to know the rules. For each turn, it draws the well and then the
-//! piece at each position of `path`. Row 0 is the topmost of the four rows above the bar, and column 0 is the leftmost.
+//! piece at each position of `path`. Row 0 is the topmost of the four rows above the bar, and column 0 is the leftmost. A
+//! piece that comes to rest above the bar ends the game.
 
 use hatebeam_game::{
     Encoding, Enemy, Game, Geometry, Key, Placement, Pressed, ROWS_ABOVE_BAR, ReplayError, Rules,
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn film_supports_any_starting_well_and_enemy() {
+    fn film_supports_other_sizes_starting_wells_and_enemies() {
         let geometry = Geometry::new(6, 6).unwrap();
         let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
         let game = Game::from_well(geometry, Rules::default(), Enemy::Lovetris, &well).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Each cell has the colour of its piece, which shows how the well was built. A film does not store which piece filled a
 //! cell, so this module places the pieces again. Where the result differs from the film's next well, the picture follows
-//! the film and draws filled cells in grey.
+//! the film. Filled cells whose piece is unknown are grey.
 
 use crate::film::{Film, FilmTurn};
 use crate::page::escaped;
@@ -254,7 +254,7 @@ mod tests {
         all
     }
 
-    /// No cell is grey, which is the colour of cells whose piece is unknown.
+    /// Checks that no cell is grey, which is the colour of cells whose piece is unknown.
     #[test]
     fn cells_of_record_game_have_the_colours_of_their_pieces() {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();

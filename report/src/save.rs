@@ -30,8 +30,8 @@ pub struct GameFiles {
 }
 
 impl GameFiles {
-    /// Creates the files of a game. If `existing` contains the name of this game's replay file, all files get its stem;
-    /// otherwise their names contain `date`.
+    /// Creates the files of a game. If `existing` contains the name of this game's replay file, all names get the stem of
+    /// that name. Otherwise, all names contain `date`.
     pub fn new<'a>(
         film: Film,
         facts: Facts,
@@ -60,7 +60,7 @@ impl GameFiles {
 
 /// A destination for files, such as a folder or an object store.
 pub trait FileSink: Send {
-    /// Error of a failed save.
+    /// Error returned if a file cannot be saved.
     type Error: Send;
 
     /// Saves a file.

@@ -9,7 +9,7 @@ pub enum TelemetryError {
     /// The filter in the variable `HATEBEAM_LOG` is invalid.
     #[error("HATEBEAM_LOG is not valid")]
     Filter(#[source] tracing_subscriber::filter::FromEnvError),
-    /// The log of this process has already been started.
+    /// Logging has already been started in this process.
     #[error("cannot start logging")]
     Logs(#[source] tracing_subscriber::util::TryInitError),
     /// The address of the collector does not begin with `http://`.

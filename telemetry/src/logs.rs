@@ -49,7 +49,8 @@ pub struct LogSettings {
     pub level: LevelFilter,
     /// Kind of the process, such as `worker`, which is part of the spans' service name.
     pub process: &'static str,
-    /// Address of the OpenTelemetry collector; `None` to send no spans. Without the feature `otlp`, it has no effect.
+    /// Address of the OpenTelemetry collector; `None` to send no spans. Without the feature `otlp`, this
+    /// field has no effect.
     pub collector: Option<String>,
 }
 

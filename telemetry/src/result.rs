@@ -25,8 +25,8 @@ pub struct ResultView<'a> {
     pub replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
-    /// Number of the piece that HATETRIS replaces in a better game that the search found; `None` if HATETRIS allows the
-    /// best game found.
+    /// Number, counted from 1, of the piece that HATETRIS replaces in a better game because a well is repeated. `None` if
+    /// the search found no better game.
     pub parted_at: Option<usize>,
     /// Number of children, summed over all depths.
     children: u64,

@@ -15,11 +15,11 @@ pub struct RunLine {
     pub run: String,
     /// Reason why the search ended, or the run's state if it has not ended.
     pub end: &'static str,
-    /// Last committed depth.
+    /// Last committed depth, or `None` if there is none or the run cannot be opened.
     pub depth: Option<u32>,
     /// Maximum number of rows cleared by a game of the run.
     pub best_lines: u16,
-    /// Width of the beam.
+    /// Width of the beam, or `None` if the run cannot be opened.
     pub width: Option<u64>,
     /// Size of the run on disk, in bytes.
     pub stored_bytes: u64,

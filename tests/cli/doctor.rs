@@ -7,12 +7,12 @@ fn doctor(args: &[&str]) -> Run {
     run(&[&["doctor"], args].concat())
 }
 
-/// Returns the verdict and the findings of a check.
+/// Returns the verdict and the finding of the check with the given name.
 #[track_caller]
 fn find(report: &Value, name: &str) -> (String, String) {
     let mut checks = report["checks"].as_array().unwrap().iter();
     let check = checks.find(|check| check["check"] == name);
-    let check = check.unwrap_or_else(|| panic!("no {name}: {report}"));
+    let check = check.unwrap_or_else(|| panic!("no check {name}: {report}"));
     let text = |key: &str| check[key].as_str().unwrap().to_owned();
     (text("verdict"), text("found"))
 }

@@ -1,11 +1,11 @@
-//! Tests of the commands `agents`, `nes`, `pc` and `page`, most of them against files with test vectors.
+//! Tests of the commands `agents`, `nes`, `pc` and `page`. Most of them use files with test vectors.
 
 use crate::support::{new_path, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
-/// Reads a file of test vectors from the folder of a crate.
+/// Reads a file of test vectors from a crate's folder.
 fn vectors(place: &str, name: &str) -> Value {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = folder.join(place).join("tests/vectors").join(name);
@@ -427,7 +427,7 @@ fn pc_chance_text_begins_with_best_move() {
 }
 
 #[test]
-fn page_writes_all_files_or_names_unwritable_folder() {
+fn page_writes_files_or_reports_unwritable_folder() {
     let folder = new_path("page");
     let folder = folder.to_str().unwrap();
     for _ in 0..2 {

@@ -85,7 +85,7 @@ fn storage_cost_is_proportional_to_kept_depths() {
 }
 
 #[test]
-fn options_describe_machine_of_plan() {
+fn machine_and_search_options_change_plan() {
     let described = [
         "--width",
         "5M",
@@ -121,7 +121,7 @@ fn plan_reports_machine_counts_that_are_too_low_for_width() {
     let error = run(&args).error(1);
     assert!(error.contains("does not fit in 2"), "{error}");
     assert!(error.contains("use at least"), "{error}");
-    // Only 32 machines are enough, so the table marks the row for one machine.
+    // The beam fits in 32 machines but not in one, so the table marks only the row for one machine.
     let args = [&["plan", "--width", "1G", "--count", "1,32"], &small[..]].concat();
     let table = run(&args).silent_results();
     assert_eq!(table.matches("does not fit").count(), 1, "{table}");

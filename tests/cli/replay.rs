@@ -36,7 +36,7 @@ fn public_games_are_valid() {
 }
 
 #[test]
-fn games_of_examples_are_valid_and_have_the_scores_in_their_names() {
+fn example_games_are_valid_and_have_scores_in_their_names() {
     let mut verified = 0;
     for folder in ["games", "records"] {
         let folder = format!("{}/../examples/{folder}", env!("CARGO_MANIFEST_DIR"));
@@ -195,7 +195,7 @@ fn error_for_replay_against_another_enemy_names_right_enemy() {
 }
 
 #[test]
-fn verify_fails_if_score_is_not_expected_score() {
+fn verify_fails_if_score_differs_from_expected_score() {
     run(&["replay", "verify", "--expect-score", "0", &nine_drops()]).silent_results();
     let error = run(&["replay", "verify", "--expect-score", "7", &nine_drops()]).error(1);
     assert_eq!(error, "the score is 0, not the expected 7");

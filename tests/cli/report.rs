@@ -18,8 +18,7 @@ fn report_of(name: &str, args: &[&str]) -> String {
     page
 }
 
-/// Asserts that the elements of a page are closed, that the page refers to no other files, and that its numbers are
-/// finite.
+/// Asserts that the elements of a page are closed, that the page loads no other files, and that its numbers are finite.
 #[track_caller]
 fn assert_valid(page: &str) {
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));

@@ -149,7 +149,7 @@ fn events_describe_run() {
 /// A command line that `run` refuses: its arguments, the exit code, and a part of the error message.
 type Refused<'a> = (&'a [&'a str], i32, &'a str);
 
-/// Asserts that `run` refuses the command lines and creates nothing.
+/// Asserts that `run` refuses the command lines and does not create a run.
 #[track_caller]
 fn assert_refused(name: &str, cases: &[Refused]) {
     let state = State::new(name);

@@ -12,7 +12,7 @@ pub(crate) struct State(PathBuf);
 
 /// Output of `run --json`.
 pub(crate) struct Search {
-    /// Object of each searched depth.
+    /// JSON objects of the searched depths.
     pub(crate) depths: Vec<Value>,
     pub(crate) summary: Value,
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Recipe whose generations take about a second.
+/// Recipe whose generations each take about a second.
 const RECIPE: &str = "\
 samples = 2000
 buffer = 2

@@ -100,7 +100,7 @@ fn invalid_options_are_refused() {
 }
 
 #[test]
-fn play_with_trained_weights_gives_value_of_training() {
+fn play_with_trained_weights_gives_best_value_of_training() {
     let temp = tempfile::tempdir().unwrap();
     for (group, rules) in [
         (

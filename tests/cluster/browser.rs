@@ -67,6 +67,6 @@ fn browser_submits_run_and_follows_it_to_its_end() {
         }
         String::new()
     });
-    // The script has killed the coordinator, drained a worker and stopped the run.
+    // The script has killed the coordinator, drained a worker, and stopped and resumed the run.
     cluster.watch().assert_same(&expected);
 }

@@ -105,7 +105,7 @@ impl Chaos {
             }
             6 => {
                 self.unplug(COORDINATOR);
-                "cut off with all other workers from the coordinator"
+                "cut off from the coordinator, like all other workers"
             }
             7 => {
                 let other = self.worker();
@@ -133,7 +133,7 @@ impl Chaos {
         self.hosts().plug_in(name);
     }
 
-    /// Makes the object store fail for a while. Does nothing if the store cannot fail.
+    /// Makes the object store fail for up to 3 s, unless it cannot fail. Returns a description of the effect.
     fn fail_store(&mut self) -> &'static str {
         let fault = FAULTS[self.random.below(FAULTS.len() as u64) as usize];
         let duration = Duration::from_millis(self.random.below(3000));

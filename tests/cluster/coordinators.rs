@@ -5,7 +5,7 @@ use crate::servers::Server;
 use crate::{WIDTH, one_process};
 
 #[test]
-fn cancelled_run_resumes_with_next_coordinator() {
+fn cancelled_run_resumes_when_submitted_to_next_coordinator() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::start(&["w0"]);
     let name = cluster.submit_name(&WIDTH);

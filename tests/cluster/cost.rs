@@ -138,13 +138,13 @@ fn wait_for_end_of(cluster: &Cluster, run: &str) -> Value {
 }
 
 #[test]
-fn limits_of_queued_and_running_runs_are_changeable() {
+fn limits_of_queued_and_running_runs_can_be_changed() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
     let limits = ["--max-cost", "500", "--max-depth", "9"];
     let first = cluster.submit_name(&[&WIDTH[..], &limits].concat());
-    // Both runs are queued, because there is no worker.
+    // The runs remain queued, because there is no worker yet.
     let limited = limit(&cluster, &[&first, "--max-depth", "none"]).unwrap();
     assert_eq!(limited["max_depth"], Value::Null);
     assert_eq!(limited["max_dollars"], 500.0);
@@ -179,7 +179,7 @@ fn limits_of_queued_and_running_runs_are_changeable() {
 }
 
 #[test]
-fn restarted_coordinator_continues_cost_and_max_hours_stops_run() {
+fn restarted_coordinator_keeps_earlier_cost_and_max_hours_stops_run() {
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "1", "--price-per-hour", "3600"]);

@@ -154,7 +154,7 @@ fn api_refuses_specification_that_coordinator_refuses() {
 }
 
 #[test]
-fn coordinator_refuses_invalid_dashboard_address() {
+fn coordinator_refuses_unusable_dashboard_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     for (address, expected) in [
@@ -175,7 +175,7 @@ fn coordinator_refuses_invalid_dashboard_address() {
 
 #[test]
 fn coordinator_runs_without_dashboard_if_default_address_is_taken() {
-    // If this fails, another process already listens at the address, which is sufficient.
+    // If `bind` fails, another process already listens at the address, which is sufficient.
     let _taken = TcpListener::bind("127.0.0.1:7880");
     let mut cluster = Cluster::new();
     cluster.default_dashboard = true;

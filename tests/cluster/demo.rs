@@ -1,5 +1,4 @@
-//! Tests of `hatebeam demo`. They check the result of the demo, and that it leaves no processes behind, however it
-//! ends.
+//! Tests of `hatebeam demo`. They check the demo's result, and that no processes remain after the demo exits or is killed.
 
 use crate::program::{hatebeam, signal, wait_until};
 use std::fs;

@@ -11,7 +11,7 @@ fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     checks.filter(|check| check["check"] == name).collect()
 }
 
-/// Returns the findings of the first check with the given name.
+/// Returns the finding of the first check with the given name.
 #[track_caller]
 fn found<'a>(report: &'a Value, name: &str) -> &'a str {
     checks(report, name)[0]["found"].as_str().unwrap()

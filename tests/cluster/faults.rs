@@ -17,7 +17,7 @@ pub(crate) const FAULTS: [Fault; 6] = [
     Fault::CutRequest(900),
 ];
 
-/// A moto server behind a proxy that can make requests fail.
+/// A moto server (a mock of S3) behind a proxy that can make requests fail.
 pub(crate) struct FaultyStore {
     proxy: Proxy,
     server: Server,
@@ -42,7 +42,7 @@ impl FaultyStore {
         Store::s3(&self.server, &self.proxy.endpoint())
     }
 
-    /// Starts to inject the fault on all connections.
+    /// Injects the fault into all connections until [`restore`](FaultyStore::restore) is called.
     pub(crate) fn fail(&self, fault: Fault) {
         self.proxy.set(fault, usize::MAX);
     }

@@ -1,4 +1,4 @@
-//! Tests that invalid messages from peers, workers and clients are refused with a clear error while the run continues.
+//! Tests that invalid messages from peers, workers and clients are refused while the run continues.
 
 use crate::harness::Cluster;
 use crate::{WIDTH, one_process};
@@ -37,7 +37,7 @@ async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
 
 /// The cluster that receives the invalid messages, and its run.
 struct Target {
-    /// Address of w0.
+    /// Address of the worker w0.
     worker: String,
     coordinator: String,
     run: String,

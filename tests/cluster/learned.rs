@@ -37,7 +37,7 @@ fn stored(cluster: &Cluster, network: &Network) -> PathBuf {
     folder.join(network.digest().to_string())
 }
 
-/// Submits the specification of a run with another width and the given network file. Asserts that the coordinator
+/// Submits a run's specification, changed to the width 77, with the given network file. Asserts that the coordinator
 /// refuses the submission, and returns the code and the text of the error.
 async fn refusal(cluster: &Cluster, run: &str, network: Vec<u8>) -> (Code, String) {
     let mut spec = cluster.manifest(run)["spec"].clone();
@@ -67,7 +67,7 @@ fn cluster_stores_submitted_network_and_gives_same_digests() {
     assert_eq!(fs::read(&stored).unwrap(), network.encode());
     cluster.restart_coordinator();
 
-    // If the stored network is damaged, the run fails, and the note contains the key of the object.
+    // If the stored network is damaged, the run fails, and its note contains the key of the object.
     let mut damaged = network.encode();
     damaged[1_000_000] ^= 1;
     fs::write(&stored, &damaged).unwrap();

@@ -189,7 +189,8 @@ fn metrics_of_cluster_are_documented_and_match_run() {
     let coordinator = Scrape::of(cluster.coordinator());
     assert_run(&coordinator, &run);
     assert_coordinator(&coordinator, &run);
-    // At this width no table is too small, so depths are repeated only because of estimated floors.
+    // At this width no table is too small. Depths are repeated only if an estimated floor, the lowest rank that a table
+    // accepts, was too high.
     assert_eq!(coordinator.value("coordinator_depth_repeats_total"), 0.0);
     let workers = ["w0", "w1"].map(|name| Scrape::of(&cluster.workers[name]));
     let repeats = coordinator.value("coordinator_high_floors_total");
@@ -219,7 +220,7 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
         ("run_width_wells", 2000.0),
         ("run_best_lines", run.end["best_lines"].as_f64().unwrap()),
         ("run_children_total", sum_of(run, "children")),
-        // Depth 0 contains only the start and is not searched.
+        // Depth 0 contains only the starting well and is not searched.
         ("run_depths_total", depths),
         ("run_depth_seconds_count", depths),
     ]);
@@ -290,7 +291,7 @@ fn assert_workers(workers: &[Scrape], run: &RunOutput, repeats: f64) {
         ]);
     }
     let sum = |series: &str| -> f64 { workers.iter().map(|worker| worker.value(series)).sum() };
-    // Each repetition of a depth is counted, with at most 2000 wells.
+    // The workers also count the wells of repeated depths: at most 2000 for each repetition.
     let (children, wells) = (
         sum("worker_children_total"),
         sum("worker_wells_expanded_total"),

@@ -171,7 +171,7 @@ fn pull_verifies_score_and_accepts_manifest_without_files() {
     assert_eq!(run.pull(&["--best"]).stdout, stored.contents["txt"]);
     let film = run.pull(&["--best", "--format", "json"]);
     assert_eq!(film.stdout, stored.contents["json"]);
-    // The score in the manifest now differs from the score of the replay.
+    // Makes the score in the manifest differ from the score of the replay.
     manifest["result"]["lines"] = 999.into();
     run.write_manifest(&manifest);
     let refused = run.pull(&["--best"]);

@@ -17,7 +17,7 @@ async fn connect(cluster: &Cluster) -> Channel {
 }
 
 #[tokio::test]
-async fn health_service_reports_public_services() {
+async fn health_service_reports_public_services_as_serving() {
     let cluster = Cluster::start(&[]);
     let mut health = HealthClient::new(connect(&cluster).await);
     let request = |service: &str| HealthCheckRequest {

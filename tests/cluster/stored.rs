@@ -71,7 +71,7 @@ fn run_in_store_is_read_back_like_local_run() {
 }
 
 #[test]
-fn unknown_runs_and_conflicting_options_give_errors() {
+fn unknown_runs_conflicting_options_and_empty_store_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().display().to_string();
     let unknown = "there is no run \"no-such\"";

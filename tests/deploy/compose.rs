@@ -127,7 +127,7 @@ fn program_accepts_options_and_variables_of_every_service() {
             continue;
         }
         // Some of the client's commands connect to the coordinator, and others read the store. Each variable must be
-        // read by one of these two kinds of command.
+        // read by at least one of these two kinds of command.
         let pull = Start {
             place: "replays pull of the client".to_owned(),
             args: ["replays", "pull", "--best"].map(str::to_owned).into(),
@@ -337,7 +337,7 @@ fn compose_file_matches_schema() {
         return;
     };
     let mut file = compose();
-    // Removes the fragments, because the YAML parser has already merged them into the services.
+    // Removes the fragments, whose names begin with `x-`. The YAML parser has already merged them into the services.
     let top = file.as_object_mut().unwrap();
     top.retain(|key, _| !key.starts_with("x-"));
     let check = "import sys; from compose_spec import PyCompose; PyCompose.from_yaml(sys.argv[1])";

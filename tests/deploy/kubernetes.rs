@@ -405,8 +405,9 @@ fn make_secrets_without_certificates_prints_usage() {
 /// A connection that the network policies allow.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flow {
-    /// The pods' component, the name of a namespace, `pod-identity` or `internet`.
+    /// Component of the pods, name of a namespace, `pod-identity` or `internet`.
     from: String,
+    /// Destination, in the same form as `from`.
     to: String,
     port: String,
 }

@@ -232,7 +232,7 @@ fn dashboards_use_exported_metrics() {
 }
 
 #[test]
-fn keda_and_monitors_use_exported_metrics() {
+fn keda_uses_exported_metrics_and_monitors_use_known_jobs() {
     let scaled = &yaml("deploy/kubernetes/components/keda/scaled-object.yaml")[0];
     let triggers: Vec<&Value> = list(scaled, "/spec/triggers").collect();
     assert_eq!(triggers.len(), 1);

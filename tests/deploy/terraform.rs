@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 const MODULES: [&str; 2] = ["bucket", "cluster"];
 
-/// An initialized copy of the modules, to which Terraform writes its files instead of to the checkout.
+/// An initialized copy of the modules. Terraform writes its files to this copy, so the checkout remains unchanged.
 struct Workshop {
     dir: tempfile::TempDir,
 }

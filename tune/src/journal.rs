@@ -52,7 +52,7 @@ pub enum JournalError {
     },
     /// The file belongs to another search.
     #[error(
-        "{} belongs to a search with other settings: tune in another folder, or give the settings of the first line",
+        "{} belongs to a search with other settings: tune in another folder, or use the settings in its first line",
         path.display()
     )]
     OtherSearch {
@@ -180,7 +180,8 @@ impl Journal {
     }
 
     fn write(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
-        let mut text = serde_json::to_vec(line).expect("a line is plain data");
+        let mut text = serde_json::to_vec(line)
+            .expect("a line contains only numbers, strings, lists and objects");
         text.push(b'\n');
         self.file
             .write_all(&text)

@@ -1,9 +1,9 @@
 //! Optimizers for weights whose value is measured by playing games.
 //!
-//! Most of the optimizers are those of other crates; this crate gives them a common interface. Points are rounded to a
+//! Most of the optimizers come from other crates; this crate gives them a common interface. Points are rounded to a
 //! grid with [`GRID`] steps per weight. A [`Journal`] records the value of every point. When an interrupted search is
-//! started again, it begins at the first point and reads known values from the journal. So the optimizers do not need
-//! to save their state.
+//! started again, it begins at the first point and reads known values from the journal. The optimizers therefore do not
+//! need to save their state.
 
 mod folder;
 mod journal;

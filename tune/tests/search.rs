@@ -47,8 +47,8 @@ fn settings(method: Method, evaluations: usize, threads: usize) -> Settings {
     }
 }
 
-/// Searches for the maximum of [`hill`]. Counts the evaluations in `calls`, and interrupts the search after `limit` of
-/// them.
+/// Searches for the maximum of [`hill`]. Counts the calls of the objective in `calls`, and interrupts the search after
+/// `limit` calls.
 fn run(
     folder: &Path,
     settings: &Settings,

@@ -1,6 +1,6 @@
 //! An HTML page about a run. The page is one file and loads nothing from the network. In a browser that does not run
-//! scripts, the page lacks the player for the best game, the values under the pointer, and the function of the copy
-//! button.
+//! scripts, the page shows neither the player for the best game nor the values under the pointer, and the copy button
+//! does nothing.
 
 mod plot;
 mod training;

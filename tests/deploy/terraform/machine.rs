@@ -170,8 +170,8 @@ impl Machine {
     }
 }
 
-/// Replaces the secret that the machine can fetch. It contains files with the given names, whose contents include
-/// `salt`.
+/// Replaces the secret that the machine can fetch. The new secret contains files with the given names, whose contents
+/// include `salt`.
 fn offer_secret(machine: &Machine, names: &[&str], salt: &str) {
     let tls = machine.path("tls");
     let _ = std::fs::remove_dir_all(&tls);
@@ -496,7 +496,7 @@ fn sum_of(machine: &Machine) -> String {
 }
 
 #[test]
-fn boot_starts_guard_first_and_service_last() {
+fn boot_starts_guard_before_other_steps_and_service_last() {
     for (role, guard) in [("worker", "power-off"), ("coordinator", "watchdog")] {
         let machine = new_machine(role, "0");
         let output = machine.run("boot");
@@ -516,7 +516,7 @@ fn boot_starts_guard_first_and_service_last() {
 }
 
 #[test]
-fn prepare_sets_program_address_and_price_of_service() {
+fn prepare_installs_program_and_sets_address_and_price_of_service() {
     let sum = sum_of(&new_machine("worker", "0"));
     for (cycle, price, expected) in [
         ("spot", "1.382100", "--price-per-hour 1.382100"),

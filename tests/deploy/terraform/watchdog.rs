@@ -85,13 +85,13 @@ impl Watchdog {
         self.with_answer(&status.to_string())
     }
 
-    /// Executes the watchdog with the given answer of the coordinator.
+    /// Executes the watchdog with the given answer from the coordinator.
     fn with_answer(&mut self, status: &str) -> Effects {
         self.machine.write("status", status);
         self.run()
     }
 
-    /// Executes the watchdog without an answer of the coordinator.
+    /// Executes the watchdog without an answer from the coordinator.
     fn without_answer(&mut self) -> Effects {
         let _ = std::fs::remove_file(self.machine.path("status"));
         self.run()
@@ -326,7 +326,7 @@ fn workers_stop_while_game_is_read_back() {
 }
 
 #[test]
-fn missing_workers_send_one_mail() {
+fn missing_workers_cause_one_mail() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -365,7 +365,7 @@ fn failed_execution_sends_no_heartbeat() {
 }
 
 #[test]
-fn watchdog_replaces_damaged_marks() {
+fn watchdog_replaces_damaged_timestamps() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };

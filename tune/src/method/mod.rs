@@ -155,7 +155,8 @@ fn swarm(plan: &Plan, function: &Function<'_>) {
     let iterations = plan.generations().saturating_sub(1) as u64;
     let executor = Executor::new(SwarmFunction(function), solver)
         .configure(|state| state.max_iters(iterations));
-    // The only error means that the search was stopped. The function itself records the best point.
+    // The only possible error means that the search was stopped. The result is not needed, because `function` records
+    // every value.
     let _ = executor.run();
 }
 
