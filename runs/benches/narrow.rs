@@ -1,15 +1,19 @@
 //! Benchmark of narrow and deep beams: depths per second of a run on this machine, with its store on disk. Run it with
 //! `cargo bench -p hatebeam-runs`.
 //!
-//! For each line of output, the benchmark searches whole games until the time is over, and at least two games. The time to
+//! For each line of output, the benchmark searches whole games until the time is over, but at least two games. The time to
 //! create a run's folder is not measured. The second figure excludes the time after the start of the last depth, in which
-//! the last group is committed. It is the speed of a long run, whose commits overlap with the search. Processor time is
+//! the last depths are committed. It is the speed of a long run, whose commits overlap with the search. Processor time is
 //! summed over all threads, and depends less on other processes than elapsed time does.
 //!
-//! Options, after `--`: `--width N` and `--quiescence NAME` measure only this width and this quiescence; `--seconds S`
-//! sets the time for each line [default: 5]; `--threads N` sets the number of threads [default: 2]; `--dir DIR` sets the
-//! folder for the runs [default: the folder for temporary files]. `--long N` instead searches one run of N depths in a
-//! small well, in which a beam never ends. It prints the speed of each tenth of the run, and the time to read a game back.
+//! Options, after `--`:
+//!
+//! - `--width N` and `--quiescence NAME` measure only this width and this quiescence.
+//! - `--seconds S` sets the time for each line [default: 5].
+//! - `--threads N` sets the number of threads [default: 2].
+//! - `--dir DIR` sets the folder for the runs [default: the folder for temporary files].
+//! - `--long N` instead searches one run of N depths in a small well, in which games need not end. It prints the speed of
+//!   each tenth of the run, and the time to read a game back.
 
 use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_runs::{
@@ -24,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// Returns the value of an option.
+/// Returns the command-line argument after `name`.
 fn option<T: FromStr>(name: &str) -> Option<T> {
     let mut args = std::env::args().skip_while(|arg| arg != name);
     args.nth(1)?.parse().ok()
@@ -69,7 +73,7 @@ impl Observer for Last {
     fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
-/// Searches whole games of a width until `seconds` have passed.
+/// Searches whole games with beams of this width until `seconds` have passed, and prints the speed.
 fn games(width: u64, quiescence: Quiescence, seconds: f64) {
     let spec = spec(
         width,
@@ -164,7 +168,7 @@ fn long(depths: u32) {
     let begun = Instant::now();
     let run = Run::open(&dir, None).expect("the run can be opened");
     println!("opened in {:.2} s", begun.elapsed().as_secs_f64());
-    // The best game is not read back, because in such a well it may have no end.
+    // The best game is not read back, because it may have no end in this well.
     let last = run.store().depths().last().expect("a depth is committed");
     let well = Well::from_hex(geometry, &last.best_well).expect("the well of a record is valid");
     let begun = Instant::now();

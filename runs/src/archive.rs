@@ -33,8 +33,8 @@ pub trait ArchiveTables: Send {
     /// Returns an error if the table cannot be written or read.
     fn add(&mut self, depth: u32, shard: u32, table: Bytes) -> Result<(), StoreError>;
 
-    /// Returns the nodes (wells with their scores) of these wells at `depth`, in the order of `wells`. The result is
-    /// `None` for a well that is not in the tables.
+    /// Looks up `wells` at `depth` and returns their nodes (wells with scores) in the same order. The result for a well
+    /// that is not in the tables is `None`.
     ///
     /// # Errors
     /// Returns an error if a table cannot be read.
@@ -83,7 +83,7 @@ impl ArchiveTables for ScratchTables {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] returns whether a retry may succeed.
+    /// The object store failed, or an object is invalid. [`ReadError::is_transient`] returns whether a retry may succeed.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// The tables of a depth cannot be fetched.
@@ -94,13 +94,13 @@ pub enum ReadError {
         /// The reason.
         source: ManifestError,
     },
-    /// The tables were read, but the game cannot be read back from them.
+    /// The game cannot be read back from the tables.
     #[error(transparent)]
     Game(#[from] GameError),
     /// The keys of the game cannot be played to create its film, which contains every key and well.
     #[error(transparent)]
     Show(#[from] ShowError),
-    /// The exact rules give a different score, which indicates a bug in this program.
+    /// The keys of the game clear a different number of rows, which indicates a bug in this program.
     #[error("the game should clear {expected} lines, but clears {found} when its keys are played")]
     Score {
         /// Rows cleared according to the tables.
@@ -172,8 +172,8 @@ pub struct Archive {
     tables: Box<dyn ArchiveTables>,
     /// Lists of tables, by depth. A list is added when it has been read.
     lists: BTreeMap<u32, Vec<Table>>,
-    /// Whether a shard has a table, by depth and shard. Contains only the shards that were fetched; their tables are in
-    /// `tables` or `new`.
+    /// Whether a shard has a table, by depth and shard. An entry is added when the table has been fetched or is known not to
+    /// exist.
     shards: BTreeMap<(u32, u32), bool>,
     new: Vec<NewTable>,
     fetched: Fetched,
@@ -253,7 +253,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Fetches the tables of these shards. A shard that has no wells has no table.
+    /// Fetches the tables of these shards. A shard without wells has no table.
     async fn fetch(&mut self, depth: u32, shards: &[u32]) -> Result<(), ManifestError> {
         if !self.lists.contains_key(&depth) {
             let mut depths = self.manifest.depths.iter();
@@ -365,7 +365,7 @@ pub struct ReadBack {
 /// Reads back the best game of a run, or the game through the best well at `depth` if a depth is given.
 ///
 /// # Errors
-/// Returns a [`ReadError`] if the game cannot be read back, or if playing its keys gives a different score.
+/// Returns a [`ReadError`] if the game cannot be read back, or if its keys clear a different number of rows.
 pub async fn read_game(
     env: &Env,
     archive: Archive,

@@ -1,4 +1,4 @@
-//! Search for better ends of games. An end of a game consists of the pieces from one of its pieces to the last. A better
+//! Search for better ends of games. An end of a game consists of all pieces from a given piece to the last one. A better
 //! end clears more rows.
 
 use crate::read_back::{GameError, bring_to_end};
@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use thiserror::Error;
 
-/// The reason why a better end cannot be searched for.
+/// The reason why a search for a better end failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndgameError {
-    /// The wells that were found cannot be continued to the end of a game.
+    /// The search found wells, but the game through them cannot be brought to its end.
     #[error(transparent)]
     Game(#[from] GameError),
     /// The best game is not valid against HATETRIS.
@@ -61,7 +61,6 @@ pub struct BestEnd {
 }
 
 impl EndSearch<'_> {
-    /// Returns the remaining limits.
     fn limits(&self) -> EndgameLimits {
         let used = self.endgame.nodes();
         EndgameLimits {
@@ -139,7 +138,7 @@ impl EndSearch<'_> {
                 let wells = record.wells().take(piece).chain(found.wells);
                 self.take_better(&mut best, wells.collect())?;
             }
-            // Without a proof for this piece, there is no proof for an earlier piece.
+            // The search for an earlier piece includes this search, so it would be incomplete too.
             if !found.proven {
                 break;
             }

@@ -5,7 +5,7 @@ use crate::spec::SpecError;
 use hatebeam_objects::ObjectError;
 use thiserror::Error;
 
-/// Error in reading or writing a manifest, or an object that a manifest names.
+/// Error of reading or writing a manifest or an object to which a manifest refers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManifestError {
@@ -39,7 +39,7 @@ pub enum ManifestError {
     Network {
         /// Key of the network.
         key: String,
-        /// Reason why the object cannot be used.
+        /// The reason why the object cannot be used.
         reason: String,
     },
 }
@@ -67,7 +67,7 @@ impl ManifestError {
         }
     }
 
-    /// Returns whether an object does not exist. After reading a manifest, this means that the run does not exist.
+    /// Returns whether the error means that an object does not exist. If the object is a manifest, its run does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {
             ManifestError::Object(error) => error.is_not_found(),

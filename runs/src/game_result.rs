@@ -27,8 +27,8 @@ pub struct GameResult {
     /// Files of the game, relative to the run's prefix or folder. The first file is the replay.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Number, counted from 1, of the piece that HATETRIS replaces in a better game because a well is repeated. `None` if
-    /// the search found no better game.
+    /// If the search found a better game that HATETRIS does not allow: the number, counted from 1, of the piece that HATETRIS
+    /// replaces in that game because a well is repeated.
     #[serde(default)]
     pub parted_at: Option<usize>,
 }

@@ -34,7 +34,7 @@ pub async fn collect_garbage(
         // Another coordinator has taken over the run and may need this object.
         Some(object) if object.epoch > manifest.epoch => true,
         Some(object) => epochs.get(&object.depth) == Some(&object.epoch),
-        // This program writes no objects with other keys, so such objects are kept.
+        // This program did not write an object with such a key, so the object is kept.
         None => true,
     };
     let mut garbage = Garbage::default();

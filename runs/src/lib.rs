@@ -1,8 +1,8 @@
-//! A run of the beam search as data, and its search on one machine.
+//! Data types of beam-search runs, and the search of a run on one machine.
 //!
 //! This crate contains the [specification](RunSpec), [manifest](Manifest), records, limits and results of a
-//! run. [`Run`] searches a run depth by depth on one machine. [`best_game`] reads back the best game of a
-//! run.
+//! run. [`Run`] searches a run depth by depth on one machine. [`best_game`] finds the best game of a run with
+//! lookups in the run's stored tables.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

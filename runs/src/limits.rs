@@ -5,11 +5,12 @@ use hatebeam_cost::Micros;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Limits of a run. The search stops before a depth that would exceed a limit if it cost as much as the last depth.
+/// Limits of a run. The search stops before a depth that would exceed a limit if it took as much money or time as the last
+/// depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Depth at which the search stops. It includes the pieces placed before the start.
+    /// Depth at which the search stops. Depths are counted from the start of the game, even if the search starts later.
     pub max_depth: Option<u32>,
     /// Maximum total cost.
     #[serde(rename = "max_cost_micros")]
@@ -44,8 +45,8 @@ pub struct UsedShare {
 }
 
 impl Limits {
-    /// Returns the limit that has been reached, or that another depth as expensive as the last one would
-    /// exceed.
+    /// Returns the limit that has been reached, or that the next depth would exceed if it took as much money or time as
+    /// the last depth.
     pub fn exceeded_by(&self, usage: &Usage) -> Option<EndReason> {
         let next_cost = usage.cost.saturating_add(usage.depth_cost);
         let next_time = usage.time.saturating_add(usage.depth_time);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_compared_with_previous_limits() {
+    fn ended_run_can_continue_only_under_higher_limit() {
         let more = Limits {
             max_cost: Some(Micros(2_000_000)),
             ..limits()

@@ -19,7 +19,7 @@ use hatebeam_search::{DepthRecord, MAX_SHARDS, ShardLayout};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Folder of all runs, relative to the root of the object store.
+/// Name of the folder that contains all runs in the object store.
 pub const RUNS: &str = "runs";
 /// Format number of the manifests that this version writes. Older formats remain readable.
 ///
@@ -127,7 +127,7 @@ impl Manifest {
         self.state.is_open()
     }
 
-    /// Returns the reason why the search has ended if the best game is still being read back.
+    /// Returns the reason why the search has ended if the best game is still being read back, and `None` otherwise.
     pub fn reading_back(&self) -> Option<EndReason> {
         let is_reading = self.state == RunState::Running && !self.stop_requested;
         self.end.filter(|_| is_reading)

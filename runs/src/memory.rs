@@ -1,4 +1,4 @@
-//! Tables in memory, for tests and simulations. [`encode_nodes`] defines their format.
+//! Tables in memory, for tests and simulations.
 
 use crate::archive::ArchiveTables;
 use bytes::Bytes;
@@ -6,10 +6,10 @@ use hatebeam_search::{Node, NodeWell, WELL_BYTES};
 use hatebeam_store::StoreError;
 use std::collections::BTreeMap;
 
-/// Size of an encoded node in bytes.
+/// Size of an encoded node, in bytes.
 const NODE: usize = 7 + WELL_BYTES;
 
-/// Encodes nodes in the format of tables in memory.
+/// Encodes nodes (wells with their scores) as a table for [`MemoryArchive`].
 pub fn encode_nodes(nodes: &[Node]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(nodes.len() * NODE);
     for node in nodes {
@@ -21,7 +21,7 @@ pub fn encode_nodes(nodes: &[Node]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes nodes in the format of tables in memory.
+/// Decodes a table that [`encode_nodes`] created. `depth` is used only in the error.
 ///
 /// # Errors
 /// Returns [`StoreError::DamagedDepth`] if the length is invalid.

@@ -21,7 +21,7 @@ pub fn memory_needed(width: u64, threads: usize) -> u64 {
     width * bytes_per_well(threads) + MEMORY_OF_PROCESS
 }
 
-/// Returns the greatest width with which a run with `threads` search threads fits in `memory` bytes.
+/// Returns the greatest width of a run that fits in `memory` bytes with `threads` search threads.
 pub fn max_width(memory: u64, threads: usize) -> u64 {
     memory.saturating_sub(MEMORY_OF_PROCESS) / bytes_per_well(threads)
 }

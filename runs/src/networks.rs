@@ -13,8 +13,8 @@ fn key(digest: NetworkDigest) -> String {
     format!("networks/{digest}")
 }
 
-/// Reads the network of an evaluator and [registers](Network::register) it while the returned reference exists. Returns
-/// `None` if the evaluator uses no network or a network that is part of the program.
+/// Reads the network of an evaluator and [registers](Network::register) it. The network stays registered while the
+/// returned reference exists. Returns `None` if the evaluator uses no network or a network that is part of the program.
 ///
 /// # Errors
 /// Returns [`ManifestError::Network`] if the network is missing or damaged, and [`ManifestError::Object`] if the

@@ -37,8 +37,8 @@ pub struct BestGame {
     pub depth: u32,
     /// Number of lookups needed to read the game back.
     pub lookups: u64,
-    /// Number, counted from 1, of the piece that HATETRIS replaces in a better game because a well is repeated. The beam
-    /// search does not apply this rule. `None` if the search found no better game.
+    /// If the beam search found a better game that HATETRIS does not allow: the number, counted from 1, of the piece that
+    /// HATETRIS replaces in that game because a well is repeated. The beam search does not apply this rule.
     pub parted_at: Option<usize>,
 }
 
@@ -46,8 +46,8 @@ pub struct BestGame {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The run has no committed depth.
-    #[error("the run has no committed depth yet")]
+    /// The run has no committed depth, or HATETRIS cuts each of its games short before the start of the search.
+    #[error("the run has no game that is valid against HATETRIS yet")]
     Nothing,
     /// A lookup failed.
     #[error("cannot read the best game back")]
@@ -90,8 +90,8 @@ impl GameError {
 /// Maximum number of pieces that are added until a game is over.
 const MAX_ENDING: usize = 1000;
 
-/// Reads back the best game of a run: the one that clears the most rows, or the deepest of these if there are
-/// several.
+/// Reads back the best game of a run: the one that clears the most rows. If several games clear that many rows, reads back
+/// the deepest one.
 ///
 /// # Errors
 /// Returns a [`GameError`] if the game cannot be read back; see [`GameError::is_dropped`].
@@ -250,7 +250,6 @@ impl GameSearch {
     }
 }
 
-/// Returns the best well in the record of a depth.
 fn best_well(run: &impl ReadableRun, record: &DepthRecord) -> Result<Well, GameError> {
     let well = Well::from_hex(run.store().geometry(), &record.best_well);
     well.map_err(|source| GameError::Well {
@@ -271,7 +270,7 @@ pub struct GameTo {
     pub lookups: u64,
 }
 
-/// Reads back the game that leads to a well at a depth, under the rules of HATETRIS Mild.
+/// Reads back the game that leads to a well at a depth, under the rules of HATETRIS Mild, which has no loop rule.
 ///
 /// # Errors
 /// Returns the same errors as [`PathSearch::resume`].
@@ -330,7 +329,7 @@ fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
 /// possible. If several placements clear that number of rows, the function chooses one with the highest stack.
 ///
 /// # Errors
-/// Returns [`GameError::NoEnd`] if a thousand added pieces do not end the game.
+/// Returns [`GameError::NoEnd`] if a thousand added pieces do not end the game, and [`GameError::Path`] if `wells` is empty.
 pub fn bring_to_end(emulator: &Emulator, wells: &mut Vec<Well>) -> Result<(), GameError> {
     let mut state = EnemyState::new(Enemy::Hatetris);
     let mut children = Children::new();

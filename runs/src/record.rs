@@ -1,4 +1,4 @@
-//! Creation of depth records. A depth record contains the main facts about a depth of a run.
+//! Creation of depth records. A depth record contains statistics of one depth of a run.
 
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use crate::summary::FrontierSummary;

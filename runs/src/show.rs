@@ -16,7 +16,7 @@ pub enum ShowError {
     /// The well from which the search starts is invalid.
     #[error("the well to start from is invalid")]
     Well(#[from] WellError),
-    /// The film of the keys cannot be created.
+    /// The keys cannot be played to create a film.
     #[error(transparent)]
     Film(#[from] FilmError),
     /// The text cannot be decoded as a replay.

@@ -120,12 +120,12 @@ fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, ManifestError> {
     serde_json::to_vec(value).map_err(|error| ManifestError::Damaged(error.to_string()))
 }
 
-/// A run in the object store: its name, and its manifest or the error that prevented reading it.
+/// A run in the object store.
 #[derive(Debug)]
 pub struct ListedRun {
     /// Name of the run.
     pub name: String,
-    /// The manifest, or the error.
+    /// The manifest, or the error that prevented reading it.
     pub manifest: Result<VersionedManifest, ManifestError>,
 }
 

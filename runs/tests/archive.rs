@@ -1,7 +1,7 @@
 //! Tests of reading games back from an object store: the games equal those of the local run, and an outage is not reported
 //! as damage.
 
-#![allow(clippy::unwrap_used)] // test helpers
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_env::Env;
 use hatebeam_game::{Geometry, Rules};
@@ -50,7 +50,7 @@ fn searched(dir: &Path, keep: Retention) -> Run {
     searched.unwrap().0
 }
 
-/// Writes a run to an object store as a coordinator and its workers do. `encode` creates the table of a shard.
+/// Writes a run to an object store in the format of a cluster. `encode` creates the table of a shard.
 async fn publish(
     run: &Run,
     objects: &Objects,
@@ -144,7 +144,6 @@ async fn archive_yields_same_games_as_local_run() {
         let read_back = read_game(&Env::system(), archive, None).await.unwrap();
         assert_eq!(read_back.game, expected);
         assert_eq!(read_back.film.score, expected.score);
-        // The archive fetches only a part of all tables.
         let all: usize = manifest.depths.len() * SHARDS as usize;
         let fetched = read_back.fetched;
         assert!(fetched.tables > 5 && fetched.bytes > 0, "{fetched:?}");

@@ -1,9 +1,9 @@
-//! Tests that pin the current formats, which `docs/formats.md` describes, and tests that older formats remain readable.
+//! Tests that pin the current formats, which `docs/formats.md` describes, and tests of reading older formats.
 //!
 //! The program at revision 1085a8a wrote `formats/manifest-2.json` and the files `formats/run-1-*`. It used manifest format
 //! 2 and run folder format 1. `manifest-1.json` is `manifest-2.json` without the fields that format 2 added.
 
-#![allow(clippy::unwrap_used)] // test helpers
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_runs::{
@@ -60,7 +60,7 @@ fn run_folder_of_format_1_is_read_and_continued() {
     let game = best_game(&new).unwrap();
     let new_records = new.store().depths().to_vec();
     drop(new);
-    // The table format has not changed, so copying the old program's files turns the folder into one of format 1.
+    // The table format has not changed. With these files of the old program, the folder has format 1.
     std::fs::write(dir.join("manifest.json"), RUN_1).unwrap();
     std::fs::write(dir.join("depths.jsonl"), DEPTHS_1).unwrap();
 

@@ -1,6 +1,6 @@
 //! Tests of networks in an object store.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use bytes::Bytes;
 use hatebeam_objects::{Memory, Objects, Options};

@@ -1,6 +1,6 @@
 //! Tests of runs on one machine. Threads, interruptions and damage do not change the digests.
 
-#![allow(clippy::unwrap_used)] // test helpers
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{

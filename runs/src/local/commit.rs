@@ -47,13 +47,11 @@ impl Default for GroupLimits {
 /// A depth that has been searched.
 pub(super) struct SearchedDepth {
     pub(super) frontier: Arc<Frontier>,
-    /// Number of children.
     pub(super) children: u64,
     /// Time at which the search of the depth began.
     pub(super) begun: Instant,
     /// Duration of the search.
     pub(super) took: Duration,
-    /// Tracing span of the depth.
     pub(super) span: Span,
 }
 
@@ -80,7 +78,6 @@ impl Group {
     }
 }
 
-/// Settings for committing depths.
 #[derive(Clone, Copy)]
 pub(super) struct CommitSettings {
     pub(super) threads: usize,
@@ -144,15 +141,13 @@ impl Committer {
     }
 }
 
-/// A commit. It owns the store until it is finished.
+/// A commit in progress, or the store if no commit is in progress.
 enum Commit {
-    /// A thread is writing depths.
+    /// A thread owns the store and writes depths.
     Writing(Writing),
-    /// Nothing is being written.
     Done(Box<RunStore>),
 }
 
-/// A commit in progress.
 struct Writing {
     thread: JoinHandle<(RunStore, Result<Vec<DepthRecord>, StoreError>)>,
     /// Tracing spans of the depths.
@@ -223,8 +218,7 @@ impl Commit {
 }
 
 /// Commits depths and returns their records. The tables of the last depth are always written, because resuming the run
-/// needs them. Afterwards, drops the tables of the last depth of the previous commit if the retention rule does not keep
-/// them.
+/// needs them. Afterwards, drops the tables of the previous commit's last depth unless the retention rule keeps them.
 fn commit(
     store: &mut RunStore,
     depths: &[SearchedDepth],

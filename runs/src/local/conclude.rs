@@ -1,4 +1,4 @@
-//! Conclusion of a search: the best game is read back and saved.
+//! Conclusion of a search: reading back and saving the best game.
 
 use super::{Run, RunError, SaveError, SearchResult};
 use crate::end::EndReason;

@@ -29,8 +29,8 @@ use thiserror::Error;
 /// Name of the folder for the files of the best game, inside a run's folder.
 pub const REPLAYS: &str = "replays";
 
-/// Copies the files of a run's best game to a folder in `replays` that has the name of the run. Returns the path of this
-/// folder, or `None` if the run has no such files.
+/// Copies the files of a run's best game to a new folder in `replays`, which gets the name of the folder `run`. Returns the
+/// path of the new folder, or `None` if the run has no such files.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written.
@@ -48,7 +48,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Error of a run on one machine.
+/// Error of opening, searching or repairing a run on one machine.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -71,7 +71,7 @@ pub enum RunError {
         /// Requested specification.
         ours: String,
     },
-    /// The specification of the run in the folder has a form that this version does not support.
+    /// The specification of the run in the folder cannot be parsed.
     #[error("cannot read the specification of the run in {dir}")]
     UnreadableSpec {
         /// The folder.
@@ -181,7 +181,7 @@ impl Run {
         &self.store
     }
 
-    /// Returns the store of the run for modification.
+    /// Returns a mutable reference to the store of the run.
     pub fn store_mut(&mut self) -> &mut RunStore {
         &mut self.store
     }

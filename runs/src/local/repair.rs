@@ -68,7 +68,7 @@ impl Run {
         Ok(damaged)
     }
 
-    /// Returns the depths without tables that the retention rule keeps.
+    /// Returns the depths that have no tables although the retention rule keeps them.
     fn missing(&self) -> impl Iterator<Item = u32> {
         let depths = self.store.depths();
         let first = depths.first().map_or(0, |record| record.depth);

@@ -144,7 +144,7 @@ impl FileSink for Folder<'_> {
 }
 
 impl Run {
-    /// Saves the files of the best game in the run's folder, and returns the stored form of the game.
+    /// Saves the files of the best game in the run's folder, and returns a description of the game for the run's result.
     /// `read_in` is the time spent reading the game back.
     ///
     /// If a file other than the replay cannot be written, calls `skip` and continues.

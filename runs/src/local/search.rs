@@ -1,7 +1,7 @@
 //! The search of a run on one machine, depth by depth, until every game is over or a limit is reached.
 //!
 //! Depths are collected in [groups](GroupLimits). A separate thread commits a group while the next depths are
-//! searched. A commit waits for the previous one, so the search is at most two groups and a depth ahead of the
+//! searched. A commit waits for the previous one, so the search is at most two groups and one depth ahead of the
 //! disk. A group is committed when its records are on disk, so a crash loses only the depths after the last record.
 
 use super::commit::{CommitSettings, Committer, SearchedDepth};
@@ -35,8 +35,8 @@ pub trait Observer {
     fn committed(&mut self, record: &DepthRecord);
     /// Called when the stored wells of a depth are damaged. The search then continues from an earlier depth.
     fn damaged(&mut self, depth: u32, error: &StoreError);
-    /// Receives the result of the run or the reason for its failure. The search does not call this method;
-    /// its caller does.
+    /// Called with the result of the run or the reason for its failure. [`Run::search`] does not call this method;
+    /// the caller of [`Run::search`] does.
     fn ended(&mut self, _result: Result<&SearchResult, &str>) {}
 }
 

@@ -40,8 +40,8 @@ pub enum FindError {
 }
 
 impl StateFolder {
-    /// Returns the state folder at this path. An absolute path makes RocksDB's file names and the messages independent of
-    /// the current folder.
+    /// Returns the state folder at this path. Makes the path absolute, so that RocksDB's file names and the messages do not
+    /// depend on the current folder.
     ///
     /// # Errors
     /// Returns an error if the system cannot make the path absolute.
