@@ -13,10 +13,10 @@
 //!    there: at least one position that is a single key away must be free. Each test is a table
 //!    lookup for all pieces at once, as in the forward emulator.
 //! 4. If the candidate's stack is higher than that of the given well, *every* piece must be able to
-//!    lower it by the difference. Otherwise, HATETRIS would give a piece that cannot. So both O and I
-//!    must fit a gap that is open from above and that is the only gap in its row. A difference of
-//!    three rows is impossible, because O occupies only two. This step is skipped for enemies that
-//!    do not give the worst piece.
+//!    lower it by the difference. Otherwise, HATETRIS would give a piece that cannot do this. So
+//!    both O and I must fit a gap that is open from above and that is the only gap in its row. A
+//!    difference of three rows is impossible, because O occupies only two. This step is skipped for
+//!    enemies that do not give the worst piece.
 //! 5. Use the forward emulator to check that the enemy gives this piece and that the given well is
 //!    one of the candidate's children.
 //!

@@ -189,7 +189,8 @@ impl FromStr for Encoding {
 /// Detects the encoding of a replay and decodes the replay. Returns the keys and the encoding.
 ///
 /// # Errors
-/// Returns the [`ReplayError`] of the closest encoding if no encoding can decode the text.
+/// If no encoding can decode the text, returns the [`ReplayError`] of the encoding that accepts the
+/// longest initial part of the text.
 pub fn decode(text: &str) -> Result<(Vec<Key>, Encoding), ReplayError> {
     let (text, first) = trim(text);
     if text.is_empty() {

@@ -96,8 +96,8 @@ impl Record {
     /// Returns whether the keys seem to be meant for the enemy of `other`. `other` must be a game with the
     /// same keys that has a higher score or is finished.
     ///
-    /// This is the case if `other` is finished, if this game is over before all keys are used and
-    /// `other` is not over, or if only `other` stops between two pieces.
+    /// This is the case if `other` is finished, if this game leaves more unused keys than padding
+    /// and `other` is not over, or if only `other` [stops cleanly](Record::stops_cleanly).
     fn is_meant_for(&self, other: &Record) -> bool {
         other.is_finished()
             || self.keys_unused > PADDING && !other.over

@@ -8,7 +8,7 @@
 //! wells. Each well has a bucket of four slots. In a full bucket, a new value replaces the value that
 //! took the least work to compute.
 //!
-//! A well that repeats on the current path is not searched again: unlike Mild, HATETRIS has a loop
+//! A well that is already on the path to the current well is not searched again: unlike Mild, HATETRIS has a loop
 //! rule, so a repetition gains nothing in a real game. A value whose computation met a repetition may
 //! depend on the path, so it is not stored and does not count as proven.
 
@@ -97,7 +97,7 @@ impl Endgame {
         }
     }
 
-    /// Returns the number of wells expanded so far, in all calls.
+    /// Returns the number of wells that the exhaustive search has expanded so far, in all calls.
     pub fn nodes(&self) -> u64 {
         self.nodes
     }

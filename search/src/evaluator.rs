@@ -202,7 +202,7 @@ pub enum EvaluatorError {
     #[error(transparent)]
     Weight(#[from] WeightError),
     /// The network is not available.
-    #[error("network {0} is not available: name its file with --evaluator")]
+    #[error("network {0} is not available: pass its file with --evaluator")]
     UnknownNetwork(NetworkDigest),
 }
 

@@ -1,5 +1,5 @@
 //! The fingerprint of the search. It distinguishes programs that find different frontiers (wells kept at one depth) for
-//! the same specification.
+//! the same run specification.
 //!
 //! The fingerprint has three parts: a revision that is raised by hand, a hash of the `patterns` tables, and a digest of
 //! small beams. The digest detects unintended changes. The revision is for changes that the small beams do not detect.

@@ -1,5 +1,5 @@
-//! The wells that quiescence reaches from a batch of children. Quiescence searches beyond a child, but
-//! only with pieces that clear rows.
+//! The wells that the quiescence search reaches from a batch of children (the wells to score). The
+//! search continues from each child, but only with pieces that clear lines.
 
 use hatebeam_game::Well;
 

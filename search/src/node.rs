@@ -43,7 +43,8 @@ impl NodeWell {
     }
 
     /// Returns a 64-bit hash of the packed form. The hash is the same on every machine. Its upper half
-    /// selects the shard, and its lower half breaks ties between equal scores.
+    /// selects the part of the frontier (the shard) that contains the well, and its lower half breaks
+    /// ties between equal scores.
     #[inline]
     pub fn hash(&self) -> u64 {
         let [a, b, c] = self.words();
@@ -82,7 +83,7 @@ pub struct Node {
     /// The well.
     pub well: NodeWell,
     /// Number of lines cleared since the start of the game, including lines cleared before the
-    /// run's first well.
+    /// search's first well.
     pub lines: u16,
     /// The parent hint: the lowest byte of a parent's [`Well::hash`]. A well has few parents, so one
     /// byte nearly always identifies a parent that was in the previous frontier.
@@ -112,7 +113,7 @@ impl Digest {
             .wrapping_add(u128::from(first) << 64 | u128::from(second));
     }
 
-    /// Returns the digest of these nodes.
+    /// Returns the digest of `nodes`.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Digest {
         let mut digest = Digest::default();
         for node in nodes {

@@ -60,12 +60,12 @@ static STANDARD: LazyLock<Patterns> = LazyLock::new(|| Patterns::read(TABLES));
 
 fn table<const N: usize>(next: &mut impl FnMut() -> i16) -> Box<[i16; N]> {
     let all: Box<[i16]> = (0..N).map(|_| next()).collect();
-    all.try_into().expect("the table has this length")
+    all.try_into().expect("`all` has N elements")
 }
 
 fn tables<const N: usize, const M: usize>(next: &mut impl FnMut() -> i16) -> Box<[[i16; N]; M]> {
     let all: Box<[[i16; N]]> = (0..M).map(|_| *table(next)).collect();
-    all.try_into().expect("the list has this number of tables")
+    all.try_into().expect("`all` has M tables")
 }
 
 impl Patterns {

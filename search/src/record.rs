@@ -10,7 +10,7 @@ pub struct DepthRecord {
     pub depth: u32,
     /// Number of wells kept.
     pub count: u64,
-    /// [`Digest`](crate::Digest) of the nodes, in hex.
+    /// [`Digest`](crate::Digest) of the kept wells' nodes, in hex.
     pub digest: String,
     /// Highest score of the kept wells.
     #[serde(alias = "best_score")]
@@ -31,8 +31,8 @@ pub struct DepthRecord {
     pub children: u64,
     /// Time taken to search the depth, in seconds.
     pub seconds: f64,
-    /// Size of the stored tables in bytes. The store sets this field.
+    /// Size in bytes of the tables in which the wells are stored. The store sets this field.
     pub bytes: u64,
-    /// Whether the tables are still stored. The store sets this field.
+    /// Whether these tables still exist. The store sets this field.
     pub kept: bool,
 }

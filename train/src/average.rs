@@ -58,7 +58,7 @@ impl Average {
         if count == 0 {
             return player.clone();
         }
-        // Round to the nearest integer, and halves up.
+        // Round to the nearest integer. Halves round up.
         let mean = |sum: &i32| (2 * sum + count).div_euclid(2 * count) as i16;
         let mut weights = self.sums.iter().map(mean);
         NetworkWeights {

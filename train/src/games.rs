@@ -52,7 +52,7 @@ pub(crate) struct GameWell {
     pub(crate) pieces: usize,
 }
 
-/// Returns the wells of the games that a recipe lists.
+/// Returns the wells that a recipe selects from public games.
 ///
 /// # Errors
 /// Returns [`RecipeError::Game`] if no built-in game has one of the names.

@@ -19,8 +19,8 @@ pub struct Recipe {
     pub samples: usize,
     /// Number of generations, including the current one, whose samples are kept for training.
     pub buffer: usize,
-    /// Number of samples below which random samples of older generations are added to the new samples of a generation.
-    /// A generation trains on all of its new samples.
+    /// Number of samples that a generation trains on. If it has fewer new samples, random samples of older generations
+    /// are added. If it has more, it trains on all of its new samples.
     pub epoch: usize,
     /// Weight of the previous playing network in the next playing network, from 0 to 1. The playing network scores the
     /// wells of beams. The trained network has the remaining weight.

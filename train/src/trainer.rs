@@ -525,5 +525,5 @@ fn network(
     };
     let header = serde_json::to_string(&header).expect("plain data can be written as JSON");
     let network = Network::new(&header, weights);
-    Arc::new(network.expect("the model has the right number of weights"))
+    Arc::new(network.expect("the lists of weights have the right lengths"))
 }

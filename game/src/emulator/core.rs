@@ -236,11 +236,11 @@ fn add_line_clears<S: Simd>(
         simd.or(simd.and(a3, b3), simd.and(a3, c3)),
         simd.and(b3, c3),
     );
-    // Level 1: if the piece's top row in the box is 1, the stack rises by two rows and loses one
-    // line. Level 2: the stack rises by at most two rows and loses one line.
+    // Level 1: if the piece's top row in the box is 1 or lower, the stack rises by at most two rows
+    // and loses one line. Level 2: the stack rises by at most two rows and loses one line.
     first.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
-    // Level 2: if the top row is 1, the stack rises by one row and loses one line. Otherwise, it
-    // rises by two rows and loses two lines. Level 3: the stack rises by at most one row and loses
+    // Level 2: if the top row is 1 or lower, the stack rises by at most one row and loses one line.
+    // Otherwise, it rises by two rows and must lose two lines. Level 3: the stack rises by at most one row and loses
     // one line.
     first.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));
     let below_2 = simd.or(simd.and(twice_2, y1), simd.and(clear_2, y2));

@@ -78,7 +78,8 @@ impl<'a, 'b, K: WellKey> Gatherer<'a, 'b, K> {
         Ok(())
     }
 
-    /// Writes the sorted keys as a run, with one section per range.
+    /// Writes the sorted keys as a run. `starts` divides the keys into ranges, and each range becomes a
+    /// section.
     fn write_run(&mut self) -> Result<(), SolveError> {
         let mut sections = Vec::with_capacity(self.starts.len() + 1);
         let mut rest = self.keys.as_slice();

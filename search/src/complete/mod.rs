@@ -267,7 +267,7 @@ impl Search<'_> {
             digest: mix(root),
         }];
         on_level(0, 1);
-        // Burgiel gives S and Z in turn. So two levels are equal only if they contain the same wells
+        // Burgiel gives S and Z in turn. So two levels are equivalent only if they contain the same wells
         // and their piece counts are both even or both odd.
         let mut seen: HashMap<(u64, u64, bool), usize> = HashMap::new();
         let is_odd = |level: usize| self.game.enemy == Enemy::Burgiel && level % 2 == 1;

@@ -2,7 +2,7 @@
 
 use crate::node::NodeWell;
 
-/// Approximate number of wells per table in memory. A table with this many wells fits into an L2 cache.
+/// Approximate number of wells per table. A table with this many wells fits into an L2 cache.
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
@@ -12,8 +12,8 @@ pub const MIN_SHARDS: usize = 64;
 /// unless that number is limited by [`MAX_SHARDS`].
 pub const SHARD_WELLS: u64 = 1 << 20;
 
-/// The division of a frontier. Each shard has one owner and is stored as one table on disk. In memory,
-/// a shard is divided into tables that fit into the cache of a core. The upper bits of a well's hash
+/// The division of a frontier. Each shard belongs to one machine and is divided into tables that fit
+/// into the cache of a core. The upper bits of a well's hash
 /// select both the shard and the table, so each table is part of exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardLayout {
