@@ -14,7 +14,7 @@ pub struct GameRecord {
     pub lines: u64,
     /// Number of pieces placed.
     pub pieces: u64,
-    /// Whether the game reached its limit of pieces or lines without being lost.
+    /// Whether the game reached its limit of pieces or cleared rows without being lost.
     pub is_complete: bool,
 }
 
@@ -38,15 +38,15 @@ pub struct SeriesSummary {
     pub games: usize,
     /// Mean score.
     pub mean: f64,
-    /// Half of the width of the mean's 95 % confidence interval.
+    /// Half the width of the mean's 95 % confidence interval.
     pub half_width: f64,
-    /// Median score.
+    /// Median of the scores.
     pub median: f64,
     /// Minimum score.
     pub min: u64,
     /// Maximum score.
     pub max: u64,
-    /// Number of games that reached their limit of pieces or lines without being lost.
+    /// Number of games that reached their limit of pieces or cleared rows without being lost.
     pub complete: usize,
     /// Percentage of games that reached the goal, or `None` if there is no goal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub struct PairSummary {
     pub than: String,
     /// Mean difference between the player's score and the first player's score.
     pub mean_difference: f64,
-    /// Half of the width of the mean's 95 % confidence interval.
+    /// Half the width of the mean's 95 % confidence interval.
     pub half_width: f64,
     /// Number of games in which the player's score is higher than the first player's score.
     pub better: usize,

@@ -7,7 +7,7 @@ pub struct Statistics {
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Half of the width of the mean's 95 % confidence interval (normal approximation).
+    /// Half the width of the mean's 95 % confidence interval (normal approximation).
     pub half_width: f64,
     /// Median. For an even number of results, the mean of the two middle results.
     pub median: f64,

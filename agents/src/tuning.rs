@@ -18,7 +18,7 @@ const SPAN: f64 = 1.5;
 /// weights and zeros change too.
 const MORE: f64 = 0.25;
 
-/// Function that plays the game with the given number with the given weights and returns its score.
+/// Function that plays the game with the given number, using the given weights, and returns its score.
 type Score<'a> = dyn Fn(&[f64], usize) -> f64 + Sync + 'a;
 
 /// Mean score of a player's games, as a function of the player's weights. The pieces do not depend on the weights.

@@ -1,4 +1,4 @@
-// Loads the engine and selects the tab named by the URL's fragment.
+// Loads the engine and selects the tab that the URL's fragment names.
 
 import { agentsTab } from "./agents.js";
 import { clearsTab } from "./clears.js";

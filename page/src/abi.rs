@@ -24,7 +24,7 @@ thread_local! {
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Passes a preliminary answer to a running request to JavaScript.
+    /// Passes a preliminary answer for the running request to JavaScript.
     fn preliminary(at: *const u8, len: usize);
 }
 

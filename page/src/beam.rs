@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Number of stored wells above which the search ends. They take 224 MB, which browsers on phones still provide.
+/// Number of stored wells above which the search ends. This many wells take 224 MB, which browsers on phones still
+/// provide.
 const MOST_WELLS: usize = 8_000_000;
 const MOST_WIDTH: usize = 100_000;
 

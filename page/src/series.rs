@@ -97,7 +97,7 @@ impl Many {
 }
 
 impl Games {
-    /// Plays a game with each agent. `number` counts the games from 0.
+    /// Plays a game with each agent. `number` is the index of the game.
     fn play(&mut self, number: u32) -> Vec<GameRecord> {
         match self {
             Games::Drop { run, agents } => agents

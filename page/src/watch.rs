@@ -63,7 +63,7 @@ pub(crate) struct PlayerStart {
     weights: Vec<f64>,
 }
 
-/// A board of a match.
+/// State of one player's game in a match.
 #[derive(Serialize)]
 pub(crate) struct BoardState {
     /// The 20 rows from top to bottom. The lowest bit of a row is column 0.

@@ -39,7 +39,7 @@ pub enum FieldError {
     RowLength {
         /// Row number in the text, counted from 1.
         row: usize,
-        /// Number of cells in the text.
+        /// Number of cells in the row.
         given: usize,
         /// Number of columns in the field.
         width: usize,
@@ -122,7 +122,7 @@ impl Field {
         self.height as usize
     }
 
-    /// Returns the mask of a column, whose lowest bit is the floor row.
+    /// Returns the mask of a column. The lowest bit of the mask is the floor row.
     pub const fn column(&self, x: usize) -> u64 {
         self.columns[x]
     }

@@ -15,7 +15,7 @@ struct Request {
     features: bool,
 }
 
-/// Name of the rule set for the number of rows: a number or a string in JSON.
+/// Name of the rule set for the rows, as a JSON number or string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum FieldName {

@@ -23,7 +23,7 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// Widths with which the published results were obtained.
+    /// Widths of the search that produced the published results.
     pub const ARTICLE: Widths = Widths {
         first: 3,
         inner: 5,
@@ -181,7 +181,7 @@ impl Branching {
         let Some(best) = best else {
             return LOST;
         };
-        // Only a tetris has such a low value. Checking the value first avoids locking most pieces.
+        // Only a tetris can have such a low value. Checking the value first avoids locking the piece in most cases.
         let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
         let offset = if is_tetris { -TETRIS } else { 0.0 };
         best.value + offset + f64::from(tetrises) * TETRIS

@@ -157,7 +157,7 @@ pub fn play_sets<S: Search>(
     })
 }
 
-/// Plays `games` games with the piece sets that [`ArticleSets`] generates from a seed, on `threads` threads.
+/// Plays `games` games on `threads` threads, with the piece sets that [`ArticleSets`] generates from `seed`.
 pub fn article_games<S: Search>(
     seed: u32,
     games: usize,

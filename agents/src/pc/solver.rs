@@ -72,7 +72,7 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// Returns how many unplaced pieces of each kind there are, including `oldest`.
+    /// Returns the number of unplaced pieces of each kind, including `oldest`.
     fn stock(&self, oldest: Piece) -> Stock {
         let oldest = Stock::default().with(oldest);
         self.pieces

@@ -38,7 +38,7 @@ struct Cover {
 /// Decides whether whole pieces can cover the empty cells of a field. Cells are numbered column by column.
 #[derive(Clone, Debug)]
 pub(super) struct Tilings {
-    /// Covers by the row of their first cell.
+    /// Covers, indexed by the row of their first cell.
     covers: [Vec<Cover>; ROWS],
     /// For each set of filled cells of a half, the orders of rows in which pieces within the half can cover its empty
     /// cells.
@@ -162,7 +162,7 @@ const LISTED_CELLS: u32 = 12;
 /// fields use them.
 const FIRST_FIELDS: u32 = 500;
 
-/// A way to cover the empty cells of a half with pieces.
+/// A way to cover the empty cells of one half of a field with pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     /// Cells of the other half that the pieces also cover.
@@ -174,7 +174,7 @@ struct Way {
     next_spill: u32,
 }
 
-/// Lists of all ways to cover the empty cells of halves. A list is created when it is first used.
+/// Lists of all ways to cover the empty cells of one half. The list for a half is created when it is first used.
 #[derive(Clone, Debug)]
 struct Ways {
     /// All pieces that are available.
@@ -273,8 +273,8 @@ pub(super) struct StockTilings {
 struct HalfTilings {
     first: Ways,
     second: Ways,
-    /// Second halves that could not be covered, identified by their cells and the stock, and by the orders of the
-    /// rows. Only halves without a list are remembered here.
+    /// Second halves that could not be covered. The first number contains the filled cells and the stock, and the second
+    /// number contains the orders of the rows. Only halves without a list are remembered here.
     failed: HashSet<(u64, u32), BuildHasherDefault<KeyHasher>>,
     /// Maximum number of empty cells of a half for which ways to cover it are listed.
     listed: u32,
@@ -381,7 +381,7 @@ struct Covered {
     stock: Stock,
 }
 
-/// Returns the result of each cover of the first empty cell.
+/// Returns the results of all possible covers of the first empty cell.
 fn fitting_covers(cells: u64, orders: u32, stock: Stock) -> impl Iterator<Item = Covered> {
     let first = cells.trailing_ones() as usize;
     let covers = &Tilings::shared().covers[first % ROWS];

@@ -135,7 +135,7 @@ pub struct PaperFeatures {
     pub height: [i32; 2],
     /// Sum of the heights of the filled cells after the action.
     pub total_height: i32,
-    /// 1 if the action loses the game.
+    /// 1 if the action loses the game, otherwise 0.
     pub lost: i32,
 }
 

@@ -33,7 +33,7 @@ pub const fn points(lines: u8, level: u32) -> u32 {
     base * (level + 1)
 }
 
-/// Returns the number of frames that a piece takes to fall by one row.
+/// Returns the number of frames in which a piece falls by one row at a level.
 pub const fn frames_per_row(level: u32) -> u32 {
     match level {
         0..=8 => 48 - 5 * level,

@@ -378,9 +378,8 @@ impl LowPlacements {
         }
     }
 
-    /// Extends `reached`, which initially contains the positions that a piece reaches without turning, by the
-    /// positions that the piece reaches with turns. Stops when nothing changes or all positions in `wanted` are
-    /// reached.
+    /// Adds the positions that a piece reaches with turns to `reached`, which initially contains the positions that it
+    /// reaches without turns. Stops when nothing changes or all positions in `wanted` are reached.
     fn flood(&self, piece: Piece, free: &[u64; 4], wanted: &[u64; 4], reached: &mut [u64; 4]) {
         let distinct = DISTINCT[piece.index()];
         let mut changed = 0b1111u32;

@@ -1,6 +1,6 @@
 //! Evaluation of positions whose following pieces may be unknown. A sequence of following pieces *wins* if it allows
-//! a perfect clear. It is *usable* if the player reaches a perfect clear with the best moves for the pieces seen so
-//! far.
+//! a perfect clear. It is *usable* if a player who always makes the best move for the pieces seen so far reaches a
+//! perfect clear with it.
 
 use super::orders::{ALL_ONE, KeyMap, Orders, Orders4, next_three, next_two};
 use super::supply::{Supply, fold_values, fold_words};

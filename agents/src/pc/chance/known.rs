@@ -13,8 +13,8 @@ use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
 
 /// Number of states, or of groups of states, that a thread processes at a time.
 const BLOCK: usize = 256;
-/// Maximum number of pieces left for which [`Level::keep_possible`] checks states. With more pieces left, most fields
-/// can be covered.
+/// Maximum number of pieces left for which [`Level::keep_possible`] checks states. With more pieces left, few states
+/// would be removed.
 const TILED: usize = 6;
 /// Index that stands for a removed state.
 const NONE: u32 = u32::MAX;
@@ -91,8 +91,8 @@ impl Level {
         (level, following)
     }
 
-    /// Removes the states of the next level whose fields cannot be covered by the held piece and the pieces in
-    /// `rest`, and removes the moves to these states. Does nothing if more than [`TILED`] pieces are left.
+    /// Removes the states of the next level in which the held piece and the pieces in `rest` cannot cover the empty
+    /// cells, and removes the moves to these states. Does nothing if more than [`TILED`] pieces are left.
     fn keep_possible(&mut self, following: &mut Vec<State>, rest: Stock, threads: usize) {
         if following
             .first()
@@ -111,7 +111,8 @@ impl Level {
         self.keep_states(following, |index| possible[index]);
     }
 
-    /// Keeps only the `width` most compact states of the next level, and removes the moves to the other states.
+    /// Keeps only the `width` most compact states of the next level, which have the fewest open sides. Removes the moves
+    /// to the other states.
     fn keep_compact(&mut self, following: &mut Vec<State>, width: usize) {
         let mut order: Vec<u32> = (0..following.len() as u32).collect();
         order.select_nth_unstable_by_key(width, |&index| {
@@ -345,8 +346,8 @@ impl Values {
         }
     }
 
-    /// Returns the words and counts of [`Values`] for `level`, the level before this one. `moves` moves lead to the
-    /// states of `level`.
+    /// Returns the words and counts of [`Values`] for `level`, the level before this one. The states of `level` are the
+    /// states after `moves` moves.
     fn before(
         &self,
         sequences: &Sequences<'_>,
@@ -379,7 +380,7 @@ impl Values {
     }
 
     /// Returns the number of usable sequences for each state and for each of the `size` sequences of pieces that the
-    /// player sees one move earlier. `moves` moves lead to the states.
+    /// player sees one move earlier. The states are the states after `moves` moves.
     fn folded(&self, sequences: &Sequences<'_>, moves: usize, size: usize) -> Vec<u32> {
         let mut sums = Vec::new();
         match sequences.seen_after(moves) {

@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use supply::Supply;
 
-/// Number of last pieces of a game that are not placed one by one: their orders are enumerated for each field.
+/// Number of pieces at the end of a game that are not placed one by one: their orders are enumerated for each field.
 const LAST: usize = 4;
 /// Maximum number of pieces that the player does not see before the first move.
 pub const MAX_UNSEEN: usize = 6;
