@@ -93,7 +93,6 @@ pub struct EnemyState {
     memory: Memory,
 }
 
-/// The memory of an enemy.
 #[derive(Clone, Debug)]
 enum Memory {
     Hatetris(Visits),

@@ -311,7 +311,6 @@ fn encode_hex(keys: &[Key]) -> String {
     text
 }
 
-/// Decodes a Base65536 text into bytes.
 fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
     let encoding = Encoding::Base65536;
     base65536::decode(text, false).map_err(|error| match error {

@@ -239,7 +239,7 @@ fn weight_out_of_range_is_rejected() {
 
 /// The connections from one machine of a [`Cluster`] to the other machines.
 struct Mesh<'a> {
-    /// The candidates of each machine.
+    /// The candidates on each machine.
     all: &'a [Candidates],
     /// Index of the sending machine.
     from: usize,
@@ -263,7 +263,7 @@ impl ChildSink for Mesh<'_> {
 struct Cluster {
     step: Step,
     layout: ShardLayout,
-    /// The frontier of each machine.
+    /// The part of the frontier on each machine.
     frontiers: Vec<Frontier>,
 }
 

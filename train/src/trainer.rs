@@ -124,7 +124,6 @@ fn unpacked(sample: &Sample) -> Well {
     well.expect("all samples contain valid wells")
 }
 
-/// Returns the mirror image of a well.
 fn mirrored(well: &Well) -> Well {
     let mut rows = [0; MAX_HEIGHT];
     for (to, from) in rows.iter_mut().zip(well.rows()) {

@@ -171,7 +171,6 @@ impl BeamObjective {
     }
 }
 
-/// Returns the parameter that represents a weight.
 fn parameter(weight: &TunedWeight, start: &Value) -> Result<Parameter, TuningError> {
     let found = SPANS.iter().find(|(name, _)| *name == weight.name);
     let Some((name, span)) = found else {

@@ -139,7 +139,7 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
         let slide = job.first_row(level) * size_of::<u16>();
         let (low, high) = (word as u32, (word >> 32) as u32);
         if count > CAPACITY {
-            break; // unreachable: a well has fewer children
+            break; // unreachable: a piece has fewer landings
         }
         // SAFETY: the processor supports the instructions. The first store writes 32 lanes starting
         // at `count`, which is at most CAPACITY. The second starts at most 32 lanes later. The list

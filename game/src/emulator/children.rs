@@ -56,7 +56,7 @@ impl Children {
         self.len
     }
 
-    /// Returns whether every placement ends the game.
+    /// Returns whether there are no children. A well has none if every placement ends the game.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

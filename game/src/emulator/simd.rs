@@ -15,7 +15,7 @@ pub(crate) trait Simd: Copy {
     /// Seven words in registers.
     type Words: Copy;
 
-    /// Returns a set bit for each non-empty row of a well. Bit 0 is the bottom row.
+    /// Returns the set of non-empty rows of a well as bits. Bit 0 is the bottom row.
     fn filled_rows(self, well: &Well) -> u32;
 
     fn load(self, words: &Seven) -> Self::Words;
@@ -27,7 +27,7 @@ pub(crate) trait Simd: Copy {
     /// Adds the positions to which one press of L, R or U leads, even if they are blocked.
     fn spread(self, words: Self::Words) -> Self::Words;
     fn equal(self, a: Self::Words, b: Self::Words) -> bool;
-    /// Returns a set bit for each non-zero word.
+    /// Returns the set of non-zero words as bits.
     fn non_zero(self, words: Self::Words) -> u8;
 
     /// Places the piece in the well at every landing, in ascending order of levels, removes full

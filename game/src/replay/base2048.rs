@@ -10,7 +10,6 @@
 
 use super::{Encoding, ReplayError};
 
-/// Number of character ranges.
 const RANGES: usize = 221;
 
 /// The 2,048 normal characters in ascending order of their values, as the first and the last code point
@@ -101,7 +100,6 @@ pub(super) fn has(character: char) -> bool {
     value(character).is_some() || ending(character).is_some()
 }
 
-/// Encodes bytes as text.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2 + 3); // at most three bytes per character
     let (mut pending, mut count) = (0u32, 0);

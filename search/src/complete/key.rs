@@ -19,7 +19,6 @@ pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
 
     fn bits(self) -> u128;
 
-    /// Returns the number of filled cells.
     fn filled(self) -> u32;
 
     /// Appends the difference `self - before` to `bytes`, with seven bits per byte and the lowest bits

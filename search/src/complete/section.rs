@@ -95,7 +95,6 @@ pub(super) struct Section<K> {
 
 /// The index entry of a block.
 struct Block<K> {
-    /// The first key of the block.
     first: K,
     /// Index of the chunk that contains the block.
     chunk: u32,
