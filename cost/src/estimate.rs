@@ -47,7 +47,7 @@ pub struct EarlierRun {
     pub width: u64,
     /// Last depth of the run.
     pub depth: u32,
-    /// Time in seconds during which the run was searched.
+    /// Search time in seconds.
     pub seconds: f64,
 }
 
@@ -83,7 +83,7 @@ pub struct Estimate {
     pub dollars_per_hour: Option<f64>,
     /// Bytes in the object store at the end of the run.
     pub stored_bytes: f64,
-    /// Price of storing these bytes, in dollars per month.
+    /// Price of storing `stored_bytes`, in dollars per month.
     pub storage_dollars_per_month: f64,
     /// Number of connected workers.
     pub workers: u32,
@@ -182,8 +182,8 @@ fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines 
     }
 }
 
-/// Returns the assumed capacity of a machine whose type is not in the price table. It is the sum of the threads and the
-/// memory of the machine's workers, of which `first` is one.
+/// Returns the assumed capacity of a machine whose type is not in the price table. The machine has the threads and the
+/// memory of all its workers, one of which is `first`.
 fn unknown_profile(first: &EstimateWorker, all: &[EstimateWorker]) -> MachineProfile {
     let id = &first.machine.id;
     let others = all.iter().filter(|worker| {
@@ -223,7 +223,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
         basis: format!("`hatebeam plan`'s model of a cluster, with {machines}"),
     };
     if machines.are_known {
-        return by_model(MODEL_RANGE, "machine types that are in its table");
+        return by_model(MODEL_RANGE, "machine types from the price table");
     }
     let earlier = inputs
         .runs
@@ -232,7 +232,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
     let Some(run) = earlier else {
         return by_model(
             GUESSED_RANGE,
-            "machines of which only the thread count is known",
+            "typical machines, because only the thread counts are known",
         );
     };
     let per_depth = run.seconds / f64::from(run.depth - NARROW_DEPTHS);
@@ -308,11 +308,11 @@ mod tests {
         );
         let dollars = one.dollars.unwrap();
         assert!((dollars[0]..dollars[1]).contains(&1.29), "{one:?}");
-        assert!(one.basis.contains("in its table") && one.warnings.is_empty());
+        assert!(one.basis.contains("from the price table") && one.warnings.is_empty());
     }
 
     #[test]
-    fn two_workers_on_one_machine_count_once() {
+    fn machine_with_two_workers_counts_once() {
         let mut half = worker(DEFAULT_INSTANCE, Some(3.456));
         half.machine.id = "i-0123456789".to_owned();
         let whole = estimate(&estimate_of(25_000_000, vec![half.clone()]));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_of_an_unknown_machine_share_its_capacity() {
+    fn unknown_machine_has_the_total_capacity_of_its_workers() {
         let of = |threads: &[u32]| {
             let workers = threads.iter().map(|&threads| {
                 let mut one = worker("u7i.large", Some(1.0));

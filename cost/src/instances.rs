@@ -233,7 +233,7 @@ impl PriceTable {
         region.is_empty() || regions.any(|known| known == region)
     }
 
-    /// Returns the price of a machine of a listed type, and its source.
+    /// Returns the price of a machine of a listed type, and the source of the price.
     fn listed_price(&self, machine: &Machine, listed: &InstanceType) -> (Micros, String) {
         let market = Market::from_name(&machine.market).unwrap_or(Market::OnDemand);
         let dollars = listed.dollars_per_hour(market);
@@ -251,9 +251,9 @@ impl PriceTable {
         (Micros::from_dollars(dollars * factor), from)
     }
 
-    /// Sets the price of a machine and the source of the price. The price is `chosen` if the user chose one, and the
-    /// price in the table otherwise. For a type that the table does not contain, it is the assumed maximum for
-    /// `vcpus` vCPUs. A machine without a type has no price, because it is not rented.
+    /// Sets the price of a machine and the source of the price. The price is `chosen` if the user chose a price.
+    /// Otherwise, it is the price in the table, or the assumed maximum for `vcpus` vCPUs if the table does not contain
+    /// the machine's type. A machine without a type is not rented, so it has no price unless the user chose one.
     pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>, vcpus: usize) {
         let (price, from) = match (chosen, self.find(&machine.kind)) {
             (Some(price), _) => (Some(price), "set by --price-per-hour".to_owned()),

@@ -123,9 +123,9 @@ impl UsageLedger {
         self.merge_departed(present);
     }
 
-    /// Resumes the ledger at `now_ms`. If the last update has a later time, because its clock was ahead, the ledger
-    /// is set back to `now_ms`. Otherwise, time would not be charged until `now_ms` reaches that time. If no
-    /// coordinator was running for longer than ten minutes, the run is charged for ten minutes.
+    /// Resumes the ledger at `now_ms`. If the last update has a later time, because its clock was ahead, sets the ledger
+    /// back to `now_ms`, so that time is charged again immediately. If no coordinator was running for more than ten
+    /// minutes, the run's duration grows by only ten minutes.
     pub fn resume(&mut self, now_ms: u64) {
         let earlier = |until: Option<u64>| until.map(|until| until.min(now_ms));
         let oldest = now_ms.saturating_sub(MAX_ABSENCE_MS);
@@ -372,8 +372,8 @@ mod tests {
         let first = [on(0, "i-1"), on(0, "i-2")];
         ledger.advance(0, &first, 0);
         ledger.advance(HOUR, &first, 0);
-        // The coordinator crashes, and the next one starts two days later. Half an hour before, the first machine was
-        // restarted. The process on the second machine has been running since the beginning.
+        // The coordinator crashes, and the next one starts two days later. The process on the first machine was
+        // restarted half an hour before that. The process on the second machine has been running since the beginning.
         let now = 49 * HOUR;
         ledger.resume(now);
         ledger.advance(now, &[on(now - HOUR / 2, "i-1"), on(0, "i-2")], 0);
@@ -384,7 +384,7 @@ mod tests {
             .map(|usage| usage.milliseconds)
             .collect();
         assert_eq!(times, [HOUR + HOUR / 2, now]);
-        // A crash of a few minutes is charged completely.
+        // An outage of five minutes is charged completely.
         let later = now + 300_000;
         ledger.resume(later);
         ledger.advance(later, &[on(later, "i-1"), on(0, "i-2")], 0);

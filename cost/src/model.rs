@@ -15,8 +15,8 @@ pub const MAX_WORKERS: u32 = MAX_SHARDS as u32;
 pub const BENCHMARK_NS: f64 = 197.0;
 /// Result of the benchmark with the evaluator `knewjade`.
 const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
-/// Result of the benchmark with a network: 1.73 times [`BENCHMARK_NS`]. The factor was measured on an Intel Xeon (367
-/// ns with a network, 212 ns with `patterns`).
+/// Estimated result of the benchmark with a network: 1.73 times [`BENCHMARK_NS`]. The factor was measured on an Intel
+/// Xeon (367 ns with a network, 212 ns with `patterns`).
 const BENCHMARK_NETWORK_NS: f64 = 341.0;
 /// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
@@ -81,7 +81,7 @@ pub struct ModelInputs {
     pub rounds: f64,
     /// Round trip time of an order in seconds, without the work. ASSUMED for machines in one zone.
     pub round_seconds: f64,
-    /// Time to build a histogram and add it to the others, for each thread and each histogram that a count requires.
+    /// Time, per thread and histogram, to build a histogram and add it to the others.
     pub ns_per_histogram: f64,
     /// Number of histograms per depth: four for the cut, three more for the median.
     pub questions: f64,
@@ -97,7 +97,7 @@ pub struct ModelInputs {
     pub upload_bytes_per_second: f64,
     /// Writes per second that the object store accepts.
     pub puts_per_second: f64,
-    /// Memory in bytes for each well of the beam's width, without the buffers of the threads.
+    /// Memory in bytes for each well that a worker holds, excluding the buffers of the threads.
     pub memory_per_well: f64,
     /// Additional memory of the process, in bytes.
     pub memory_base: f64,
@@ -197,7 +197,7 @@ pub enum Bottleneck {
     Commit,
     /// Requests to the object store.
     Requests,
-    /// Orders and their answers, counting and sorting. More machines do not shorten this part.
+    /// Orders and their answers, counting, digests and sorting.
     Rounds,
 }
 
@@ -242,9 +242,9 @@ pub struct DepthModel {
     pub sent_bytes: f64,
     /// Size of the depth's tables, in bytes.
     pub stored_bytes: f64,
-    /// Number of objects and parts of objects that are written.
+    /// Number of write requests to the object store.
     pub puts: f64,
-    /// Memory that the worker with the most wells needs.
+    /// Memory in bytes that the worker with the most wells needs.
     pub memory_bytes: f64,
     /// Whether `memory_bytes` fits in the machine's memory.
     pub fits: bool,

@@ -89,7 +89,7 @@ pub struct Plans {
     pub region: String,
     /// Total size of the tables that are kept, in bytes.
     pub stored_bytes: f64,
-    /// Price of storing these bytes, in dollars per month.
+    /// Price of storing `stored_bytes`, in dollars per month.
     pub storage_dollars_per_month: f64,
     /// One plan for each number of machines.
     pub plans: Vec<Plan>,
@@ -118,7 +118,7 @@ pub struct Plan {
     pub dollars: f64,
 }
 
-/// Error for a run that does not fit in the memory of any of the given numbers of machines.
+/// Error for a run that does not fit in memory with any of the given numbers of machines.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
     "a width of {width} does not fit in {machines} {name}: a worker needs {:.1} GB of memory, and can use nine tenths of \
@@ -133,7 +133,7 @@ pub struct TooSmall {
     pub machines: u32,
     /// Name of the machine type.
     pub name: String,
-    /// Memory in bytes that a worker needs with this number of machines.
+    /// Memory in bytes that a worker needs if the run uses `machines` machines.
     pub need_bytes: f64,
     /// Memory of a machine in GiB.
     pub memory_gib: f64,
@@ -152,7 +152,7 @@ impl PlannedRun {
     /// Returns a plan for each of the given numbers of machines.
     ///
     /// # Errors
-    /// Returns [`TooSmall`] if the run does not fit in the memory of any of these numbers of machines.
+    /// Returns [`TooSmall`] if the run does not fit in memory with any of these numbers of machines.
     pub fn plans(&self, counts: &[u32]) -> Result<Plans, TooSmall> {
         let prices = PriceTable::get();
         let dollars_per_hour = self.instance.dollars_per_hour(self.market);
@@ -213,7 +213,7 @@ impl PlannedRun {
         if count < 2.0 {
             return 0.0;
         }
-        // The number of other machines in the same zone.
+        // Mean number of other machines in the same zone.
         let same_zone = (count / zones - 1.0).max(0.0);
         1.0 - same_zone / (count - 1.0)
     }

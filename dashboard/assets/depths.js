@@ -8,7 +8,7 @@ const FIELDS = ["depth", "count", "best_eval", "median_eval", "worst_eval", "bes
 /** Names of computed lists: surface height and stack height of the best well, and cost of all depths so far in dollars. */
 const COMPUTED = ["surface", "stack", "total_dollars"];
 const LISTS = [...FIELDS, ...COMPUTED];
-/** Maximum number of the most recent depths over which the speed is measured. */
+/** Maximum number of depths over which the speed is measured. */
 const RECENT = 10;
 
 export class Depths {
@@ -24,7 +24,7 @@ export class Depths {
     return this.depth.length;
   }
 
-  /** Returns the first depth for which there is no record yet. */
+  /** Returns the depth after the last record, or 0 if there are no records. */
   get next() {
     return this.length === 0 ? 0 : this.depth.at(-1) + 1;
   }

@@ -103,7 +103,7 @@ const FACTORS = { "": 1, k: 1e3, m: 1e6, g: 1e9 };
 /** Maximum width of a beam. */
 const MAX_WIDTH = 2 ** 30;
 
-/** Parses a width such as "10000", "10k" or "2.5M", like the command line. Returns null if the text is invalid. */
+/** Parses a width such as "10000", "10k" or "2.5M", as the command line does. Returns null if the text is invalid. */
 export function wells(text) {
   const match = /^([0-9_]*\.?[0-9_]+|[0-9_]+\.)\s*([kmg]?)$/i.exec(text.trim());
   if (!match) return null;

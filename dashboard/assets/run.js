@@ -12,7 +12,7 @@ import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
 import { WorkerTable, noWorkers } from "./workers.js";
 
-/** Used fraction at which a limit is highlighted. */
+/** Minimum used fraction at which a limit is highlighted. */
 const WARN = 0.8;
 
 export function runPage(main, name) {

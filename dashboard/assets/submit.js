@@ -41,7 +41,7 @@ class SubmitPage {
       group("Search",
         this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Doubling the width doubles the time and the cost, and gains a few lines.", { inputMode: "text", required: true }),
         this.fields.select("evaluator", "Evaluator", EVALUATORS, "Scores the wells. Each depth keeps the wells with the highest scores."),
-        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. Takes twice the time.")),
+        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes about twice as long.")),
       group("Limits",
         ...limitFields(this.fields)),
       group("Storage",

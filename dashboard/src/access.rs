@@ -30,7 +30,7 @@ const GAMES_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-e
 /// Path prefix of the API.
 pub(crate) const API: &str = "/api/";
 
-/// Decides which requests are admitted.
+/// The rules that decide which requests are admitted.
 #[derive(Debug)]
 pub(crate) struct AccessControl {
     guard: Guard,
@@ -177,7 +177,7 @@ pub(crate) async fn reject_foreign(
     }
 }
 
-/// Path of the estimate of a run. It is a POST request, but it changes nothing.
+/// Path of the call that estimates a run. The call is a POST request, but it changes nothing.
 pub(crate) const ESTIMATE: &str = "/api/v1/estimate";
 
 /// Middleware that rejects requests without a valid session or token. With view-only access, it also rejects requests

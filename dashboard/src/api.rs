@@ -28,7 +28,7 @@ use tonic::{Code, Status};
 
 /// Maximum size of a request body. A specification has at most 64 KiB.
 const MAX_BODY: usize = 128 << 10;
-/// Timeout of a call, including the time to read its body.
+/// Timeout of a call, including the time to read the request body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for reading back a game, which is slow for a wide run that keeps only some of its depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(300);
@@ -309,7 +309,7 @@ struct DepthsQuery {
     limit: Option<usize>,
 }
 
-/// Returns a page of a run's depths. `next` is the first depth of the next page, or null if this is the last page.
+/// Returns a page of a run's depths. `next` is the first depth of the next page, or null if this page is not full.
 async fn depths<R: Runs>(
     State(app): Shared<R>,
     PathParam(name): PathParam,
@@ -363,7 +363,7 @@ fn run_response(run: Option<v1::RunStatus>) -> Answer {
     Ok(Json(json!(RunView::of(&run))))
 }
 
-/// The body `{}` or `{"undo": true}`.
+/// A request body such as `{}` or `{"undo": true}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DrainBody {
@@ -385,7 +385,7 @@ async fn estimate<R: Runs>(
     State(app): Shared<R>,
     Body(form): Body<RunForm>,
 ) -> Result<Json<Estimate>, ApiError> {
-    // Report invalid limits. The request itself is not needed.
+    // Reject invalid limits. The returned request is not needed.
     form.request()?;
     let request = EstimateRequest {
         form,
@@ -404,8 +404,8 @@ struct GameQuery {
     depth: u32,
 }
 
-/// Returns the film of a run's best game, or of the game that leads to the best well at a depth. The result of an ended
-/// run contains the best game; any other game is read back.
+/// Returns the film (all keys and wells) of a run's best game, or of the game that leads to the best well at a depth. The
+/// result of an ended run contains the best game; any other game is read back.
 async fn game<R: Runs>(
     State(app): Shared<R>,
     PathParam(name): PathParam,

@@ -1,4 +1,4 @@
-//! Server-sent events: the state of one run, or of all runs and workers, followed by every change.
+//! Server-sent events: the state of one run, or of all runs and workers, followed by the changes of this state.
 //!
 //! Each browser has a short event queue. While the queue of a slow browser is full, its stream reads no further changes
 //! from the service, so changes do not accumulate.

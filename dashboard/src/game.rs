@@ -1,4 +1,4 @@
-//! Conversion of a run's replay to a film.
+//! Conversion of a run's replay to a film, which contains all keys and wells of the game.
 
 use crate::error::ApiError;
 use axum::http::StatusCode;

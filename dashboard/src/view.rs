@@ -15,7 +15,7 @@ fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Fields that all JSON objects of a run contain.
+/// Fields that all JSON representations of a run contain.
 #[derive(Serialize)]
 struct RunFields<'a> {
     run: &'a str,

@@ -5,7 +5,7 @@ use hatebeam_game::Geometry;
 use hatebeam_proto::{batch, v1};
 use prost::Message;
 
-/// Checks that unpacking a batch of children returns an error, or nodes that packing and unpacking preserves.
+/// Checks that unpacking a batch of children returns an error, or nodes that packing and unpacking preserve.
 pub(crate) fn batch(data: &[u8]) {
     let [height, data @ ..] = data else {
         return;
@@ -29,8 +29,8 @@ pub(crate) fn batch(data: &[u8]) {
     }
 }
 
-/// Checks that decoding a message in a worker's streams returns an error, or a message that encoding and decoding
-/// preserves.
+/// Checks that decoding a message of a worker's streams returns an error, or a message that encoding and decoding
+/// preserve.
 pub(crate) fn message(data: &[u8]) {
     let [kind, data @ ..] = data else {
         return;

@@ -15,7 +15,7 @@ fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     Some((Geometry::new(width, height).ok()?, rest))
 }
 
-/// Returns `true` if encoding and decoding preserves `keys`, except for padding.
+/// Returns `true` if encoding and decoding preserve `keys`, except for padding.
 fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     let again = encoding
         .decode(&encode(keys, encoding))
@@ -25,7 +25,7 @@ fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     again.starts_with(keys) && again.len() <= keys.len() + 1
 }
 
-/// Checks that decoding a replay returns an error, or keys that every encoding preserves.
+/// Checks that decoding a replay returns an error, or keys that every encoding preserves except for padding.
 pub(crate) fn replay(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -81,7 +81,7 @@ pub(crate) fn well_hex(data: &[u8]) {
     }
 }
 
-/// Checks that parsing a well from a picture returns an error, or a well that drawing and parsing preserves.
+/// Checks that parsing a well from a picture returns an error, or a well that drawing and parsing preserve.
 pub(crate) fn well_picture(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;

@@ -1,4 +1,5 @@
-//! Checks of the simulation's invariants, at every write to the object store and at the end.
+//! Checks of the simulation's invariants at every write to the object store and at the end. The checks allow for the
+//! faults in the seed's plan.
 
 mod manifests;
 
@@ -20,8 +21,7 @@ use tokio::time::Instant;
 /// Key of the lease object, with which a coordinator shows that it is active.
 const LEASE: &str = "coordinator.json";
 
-/// Time after a fault during which a coordinator may fail to renew its lease. A request that hangs lasts up to six
-/// minutes.
+/// Time after a fault during which a coordinator may fail to renew its lease. A hanging request lasts up to six minutes.
 const DISTURBANCE: Duration = Duration::from_secs(400);
 
 /// Maximum number of epochs of a run. The faults of a seed cause far fewer.
@@ -31,7 +31,7 @@ const MAX_EPOCHS: usize = 300;
 #[derive(Clone)]
 struct Known {
     manifest: Manifest,
-    /// Names of the processes that may have begun each epoch. An epoch has several if its manifest was written late.
+    /// Names of the processes that may have begun each epoch. An epoch has several names if its manifest was written late.
     begun: BTreeMap<u64, Vec<String>>,
     /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
@@ -181,7 +181,7 @@ impl Checker {
         self.seen().late.push(late);
     }
 
-    /// Checks the store after a request of a process. `is_done` is `true` if the request succeeded.
+    /// Checks the store after a process has made a request. `is_done` is `true` if the request succeeded.
     pub(crate) async fn saw(&self, process: &Process, call: &Call<'_>, is_done: bool) {
         let is_write = is_done && call.operation.is_write();
         self.see_late(is_write.then_some(call.key)).await;
@@ -215,8 +215,8 @@ impl Checker {
         }
     }
 
-    /// Checks the lease if one of these processes has written it late. The machine's name in the lease identifies the
-    /// writer.
+    /// Checks the lease if one of the processes in `writers` has written it late. The machine's name in the lease
+    /// identifies the writer.
     async fn see_late_lease(&self, writers: &[String]) {
         let Ok((bytes, _)) = self.direct.get(LEASE).await else {
             return;
@@ -283,7 +283,7 @@ impl Checker {
         }
     }
 
-    /// Checks the manifest of a run, which one of these processes may have written.
+    /// Checks the manifest of a run, which one of the processes in `writers` may have written.
     async fn saw_manifest(&self, writers: &[String], run: &str) {
         if self.is_damaged(run) {
             return;

@@ -137,13 +137,13 @@ impl Client {
         let name = self.world.workers[worker].name.clone();
         serving.env.spawn(async move {
             sleep(DRAINED).await;
-            // An error means that the drain request has failed.
+            // An error means that the worker is not drained.
             let _ = coordinator.undrain(&name);
         });
     }
 
     /// Returns the coordinator that holds the lease, if it is serving. If the seed uses [`Class::StaleSubmission`],
-    /// returns a random serving coordinator.
+    /// returns a random serving coordinator instead.
     fn choose(&self) -> Option<Serving> {
         let serving = self.world.serving.all();
         if self.world.plan.classes.contains(&Class::StaleSubmission) {
@@ -316,7 +316,7 @@ impl Client {
 enum Next {
     /// No step is needed: the run is complete, or it cannot be completed.
     Nothing,
-    /// Wait: the run is open, and no change of it is needed.
+    /// The run is open and needs no change.
     Wait,
     Ask(Request),
 }

@@ -78,7 +78,7 @@ pub(crate) struct Here {
     pub(crate) process: Arc<Process>,
     pub(crate) env: Env,
     pub(crate) attempt: Attempt,
-    /// Whether the worker's program has a different search.
+    /// Whether the search of the worker's program differs from the coordinator's search.
     pub(crate) is_skewed: bool,
 }
 

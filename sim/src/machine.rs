@@ -117,7 +117,7 @@ impl Machine {
         self.state().process.clone()
     }
 
-    /// Whether the machine is switched on. If so, it runs its process and restarts it when it ends.
+    /// Whether the machine is switched on. Only then does it restart its process when the process ends.
     pub(crate) fn is_wanted(&self) -> bool {
         *self.wanted.borrow()
     }

@@ -11,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. By default, each seed uses a random subset of the classes, so that some seeds have events of few
-/// classes only, which other classes do not mask.
+/// A class of events. By default, each seed uses a random subset of the classes, so that in some seeds few other classes
+/// can mask the effects of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.
@@ -51,7 +51,7 @@ pub enum Class {
     SmallTables,
     /// A worker crashes at every depth from a fixed depth on, as if it ran out of memory.
     OutOfMemory,
-    /// A worker runs a program with a different search until the faults end.
+    /// A worker runs a program whose search differs from the coordinator's search, until the faults end.
     VersionSkew,
     /// A committed table is deleted.
     DamagedTable,

@@ -12,7 +12,7 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Rng(Mutex<u64>);
 
 impl Rng {
-    /// Creates the generator of a seed.
+    /// Creates a generator from a seed.
     pub fn seeded(seed: u64) -> Rng {
         Rng(Mutex::new(seed))
     }

@@ -43,7 +43,7 @@ pub enum Sabotage {
     UnconditionalStore,
     /// Workers accept children from any attempt at a depth.
     ForgottenAttempts,
-    /// Workers with a different search claim to have the coordinator's search.
+    /// Workers whose search differs from the coordinator's search claim to have the same search.
     ForgedFingerprints,
 }
 

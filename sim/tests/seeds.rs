@@ -39,28 +39,31 @@ fn invariants_hold_for_a_thousand_seeds() {
 /// simulated code may change the events of a seed, so unit tests also cover these faults.
 const REGRESSIONS: [(&str, &[u64]); 7] = [
     (
-        "late delivery deleted the event of the next end",
+        "the late delivery of an end event deleted the run's next end event",
         &[2323, 2568],
     ),
     (
-        "run failed when a lost worker was quarantined",
+        "a run failed when a lost worker was quarantined",
         &[2976, 3718, 4597],
     ),
     (
-        "stop discarded the charges of another coordinator",
+        "stopping a run discarded the charges of another coordinator",
         &[4126, 4994],
     ),
-    ("successor charged a jump of the clock", &[3971, 5451]),
     (
-        "a run missing from a stale list was found by a submission but not searched",
+        "a coordinator charged a run for a jump of its predecessor's clock",
+        &[3971, 5451],
+    ),
+    (
+        "a submission found a run that a stale list lacked, but the run was not searched",
         &[21939],
     ),
     (
-        "coordinator that shut down kept its workers from its successor",
+        "a coordinator that shut down kept its workers, so its successor had none",
         &[37453],
     ),
     (
-        "second submission put a running run back into the queue",
+        "a second submission returned a running run to the queue",
         &[62063],
     ),
 ];

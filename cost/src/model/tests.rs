@@ -102,7 +102,7 @@ fn more_workers_wait_longer_for_the_slowest_request() {
         let mean = f64::from(waits) * inputs.put_seconds;
         assert!((seconds(1.0, waits) - mean).abs() < 1e-4, "{waits}");
     }
-    // The greatest of N exponential times is the Nth harmonic number times their mean.
+    // The expected maximum of N exponentially distributed times is the Nth harmonic number times their mean.
     let harmonic: f64 = (1..=64).map(|at| 1.0 / f64::from(at)).sum();
     let expected = inputs.put_seconds * (0.5 + 0.5 * harmonic);
     assert!((seconds(64.0, 1) - expected).abs() < 1e-4);

@@ -140,7 +140,7 @@ class Page {
     await this.until("document.readyState === 'complete'");
   }
 
-  /** Returns an expression for the first visible element that matches `selector`. `text` may give its text or label. */
+  /** Returns an expression for the first visible element that matches `selector` and, if given, has this text or label. */
   static find(selector, text) {
     const has = text === undefined ? "true"
       : `[e.textContent.trim(), e.getAttribute("aria-label")].includes(${JSON.stringify(text)})`;

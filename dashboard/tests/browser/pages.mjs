@@ -12,7 +12,7 @@ const TOKEN = "correct-horse-battery";
 /** Patterns of the errors that the browser reports if the server is unreachable. */
 const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
-/** Sends a command that restarts the coordinator. The page is blank meanwhile, so that it reports no interrupted stream. */
+/** Opens a blank page, which has no stream to interrupt, and sends a command that restarts the coordinator. */
 async function restart(page, command) {
   await page.goto("about:blank");
   await send(command);
@@ -69,7 +69,7 @@ const steps = {
         for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
       });
       window.observer.observe({ type: "longtask" }); true`);
-    // For comparison, count the frames that an idle page draws in 3 seconds.
+    // For comparison, estimate the number of frames that an idle page draws in 3 seconds.
     const idle = await page.evaluate(framesIn(1500)) * 2;
     const started = Date.now();
     await page.click("tbody a", RUNNING);
@@ -80,7 +80,7 @@ const steps = {
     const loaded = Date.now() - started;
     assert(loaded < 45_000, `loading all depths takes ${loaded} ms`);
     console.log(`${depths} depths: loaded after ${loaded} ms`);
-    // Check that the page is not saturated while about ten depths per second arrive. This measures the page's own
+    // Check that the page is not saturated while 30 depths arrive within a few seconds. This measures the page's own
     // processor time, so other work on the machine does not matter.
     await page.send("Performance.enable", { timeDomain: "threadTicks" });
     const worked = async () => {
@@ -425,7 +425,7 @@ const steps = {
       await page.until("document.querySelectorAll('.u-wrap canvas').length === 6");
       await picture(`run-${scheme}`);
     }
-    // The theme button overrides the system's theme, also after the page is reloaded.
+    // The theme button overrides the system's theme, even after the page is reloaded.
     await page.prefer({ "prefers-color-scheme": "light" });
     await page.until("document.documentElement.dataset.theme === 'light'");
     const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
@@ -469,7 +469,6 @@ const steps = {
 
   async "server with a token requires sign-in"(page) {
     await send("token");
-    // The open page shows the sign-in form.
     await page.goto(`${url}#/`);
     await page.shows("Enter the coordinator's token");
     await picture("sign-in");

@@ -270,7 +270,7 @@ async fn game_comes_from_the_result_or_is_read_back() {
 }
 
 #[tokio::test]
-async fn event_stream_contains_only_changes() {
+async fn event_stream_does_not_repeat_unchanged_data() {
     let fake = FakeCoordinator::busy(1500);
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);
@@ -283,7 +283,7 @@ async fn event_stream_contains_only_changes() {
     let received = events(&client, &path, 6).await;
     grower.await.unwrap();
     let names: Vec<&str> = received.iter().map(|(name, _)| name.as_str()).collect();
-    // The stream does not repeat unchanged workers and alerts.
+    // Only the run and the new depth have changed, so the workers and alerts are not sent again.
     assert_eq!(
         names,
         ["run", "depths", "workers", "alerts", "run", "depths"]

@@ -128,7 +128,7 @@ fn decode_chunks(mut body: &str) -> String {
     whole
 }
 
-/// Reads events of a stream until there are at least `count`, or until the stream ends.
+/// Returns the name and data of a stream's events. Reads until there are at least `count` events, or the stream ends.
 pub(crate) async fn events(client: &Client, path: &str, count: usize) -> Vec<(String, Value)> {
     let mut stream = TcpStream::connect(client.address).await.unwrap();
     stream

@@ -27,7 +27,7 @@ fn program(names: &[&str]) -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Finds the programs. If one of them is missing, prints that the test is skipped, and returns `None`.
+    /// Finds Chromium and Node. If one of them is missing, prints that the test is skipped, and returns `None`.
     pub(crate) fn find() -> Option<Browser> {
         let chromium = std::env::var_os("HATEBEAM_CHROMIUM").map(PathBuf::from);
         let chromium =

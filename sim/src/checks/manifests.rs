@@ -26,7 +26,7 @@ pub(super) fn check_owner(
     })
 }
 
-/// Returns a violation if the record of a depth differs from that of the single-threaded search.
+/// Returns a violation if the record of a depth differs from the record of the single-threaded search.
 pub(super) fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
     let found = &depth.record;
     let Some(expected) = oracle.record(found.depth) else {
@@ -48,8 +48,8 @@ pub(super) fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<St
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 
-/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage`,
-/// which means that the plan has deleted a table of a later depth than the last one in `after`.
+/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage` is
+/// true: the plan has deleted a table at a greater depth than the last depth in `after`.
 pub(super) fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {

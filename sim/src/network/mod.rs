@@ -1,7 +1,7 @@
 //! The network between simulated machines, with delays, partitions, resets and machines that lose power.
 //!
 //! A connection behaves like HTTP/2 over TCP. Messages arrive in order. While a direction is cut, its messages wait.
-//! An end closes the connection when the connection has been blocked for the keepalive time of this end. The other end
+//! An end closes the connection when the connection has been blocked for the end's keepalive time. The other end
 //! receives a reset as soon as the direction toward it is open. A process that crashes resets its connections. A
 //! machine that loses power sends no resets.
 
@@ -82,7 +82,7 @@ pub(crate) struct Connection {
 /// The blocking state of a connection.
 #[derive(Debug, Default)]
 struct Blocks {
-    /// Number of changes of `is_blocked`.
+    /// Number of times that `is_blocked` has changed.
     number: u64,
     /// Whether a cut, a power loss or a stalled process keeps data from arriving.
     is_blocked: bool,
@@ -324,8 +324,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection at one end if its blocking state has not changed since change `number`. The other end then
-    /// receives a reset.
+    /// Closes the connection at one end if the blocking state still has the given `number`, so it has not changed since
+    /// the keepalive timer started. The other end then receives a reset.
     async fn give_up(&self, side: Side, number: u64) {
         let is_same = self.blocks().number == number;
         // A stalled process does not run, so it cannot close a connection.
