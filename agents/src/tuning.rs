@@ -1,5 +1,5 @@
-//! Objectives for tuning the weights of agents and searches. An objective is the mean score of games as a function of the
-//! weights.
+//! Objectives for tuning the weights of agents and searches. An objective is the mean score of games as a function of
+//! the weights.
 
 use crate::drop::{DropRun, Registered};
 use crate::nes::{GameRules, RegisteredSearch, Widths, play};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Half the width of a weight's range, as a multiple of the weight's start value. [`MORE`] is added to it.
+/// Half the width of a weight's range, as a multiple of the weight's absolute start value, before [`MORE`] is added.
 const SPAN: f64 = 1.5;
 /// Amount added to half the width of every range, as a multiple of the greatest absolute start value. It lets small
 /// weights and zeros change too.

@@ -38,8 +38,8 @@ fn random_agent_clears_as_many_rows_as_independent_implementation() {
 
 #[test]
 fn heuristic_agent_clears_as_many_rows_as_independent_implementation() {
-    // An independent implementation cleared 81.4 ± 1.7 rows per game in 3,000 games. The standard deviation of a game's
-    // result is 47.
+    // An independent implementation cleared 81.4 ± 1.7 rows per game in 3,000 games. The standard deviation of the rows
+    // per game is 47.
     let mean = mean_lines("heuristic", 500);
     assert!((72.0..93.0).contains(&mean), "{mean}");
 }

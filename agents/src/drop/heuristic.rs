@@ -4,8 +4,8 @@ use super::{Agent, Choice, View};
 use hatebeam_tetris::drop::{Action, DropGame, FieldCounts, PaperFeatures};
 use hatebeam_tetris::{Field, Rng};
 
-/// Weights of the first six [`PaperFeatures`]: the number of rows cleared, the changes in holes, blocked cells, aggregate
-/// blocked cells and height, and the total height.
+/// Weights of the first six [`PaperFeatures`]: the number of rows cleared, the changes in holes, blocked cells,
+/// aggregate blocked cells and height, and the total height.
 pub type PaperWeights = [f64; 6];
 
 /// Brenman's published weights.

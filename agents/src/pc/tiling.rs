@@ -168,7 +168,7 @@ struct Way {
     /// Cells of the other half that the pieces also cover.
     spill: u32,
     pieces: Stock,
-    /// Orders of the rows in which the pieces can cover these cells.
+    /// Orders of the rows in which this way is possible.
     orders: u32,
     /// Index in [`Ways::all`] after the last way of the same list with the same `spill`.
     next_spill: u32,
@@ -273,8 +273,8 @@ pub(super) struct StockTilings {
 struct HalfTilings {
     first: Ways,
     second: Ways,
-    /// Second halves that could not be covered. The first number contains the filled cells and the stock, and the second
-    /// number contains the orders of the rows. Only halves without a list are remembered here.
+    /// Second halves that could not be covered. The first number contains the filled cells and the stock, and the
+    /// second number contains the orders of the rows. Only halves without a list are remembered here.
     failed: HashSet<(u64, u32), BuildHasherDefault<KeyHasher>>,
     /// Maximum number of empty cells of a half for which ways to cover it are listed.
     listed: u32,
@@ -339,8 +339,8 @@ impl HalfTilings {
         false
     }
 
-    /// Returns whether pieces can cover the second half after one of `ways` has covered the first half. All of `ways`
-    /// have the same spill, which is already filled in `half`.
+    /// Returns whether pieces can cover the second half (`half`) after one of `ways` has covered the first half. All of
+    /// `ways` have the same spill, which is already filled in `half`.
     fn search_ways(&mut self, ways: Range<usize>, half: u64, orders: u32, stock: Stock) -> bool {
         if Tilings::shared().closed[half as usize] & orders == 0 {
             return false;

@@ -90,8 +90,8 @@ impl Cartridge {
         CARTRIDGE_ORDER[index]
     }
 
-    /// Draws the pieces of a game with `pieces` pieces. Steps the register before each piece: `frames` times, or a random
-    /// number of times from 20 to 60 if `frames` is `None`.
+    /// Draws the pieces of a game with `pieces` pieces. Steps the register before each piece: `frames` times, or a
+    /// random number of times from 20 to 60 if `frames` is `None`.
     pub fn game(&mut self, pieces: usize, frames: Option<u32>, rng: &mut Rng) -> Vec<Piece> {
         let mut game = Vec::with_capacity(pieces);
         for _ in 0..pieces {

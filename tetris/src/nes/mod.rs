@@ -1,4 +1,5 @@
-//! Nintendo Tetris: rules, piece generators, scoring, reachable placements, and the 17 features of a published evaluator.
+//! Nintendo Tetris: rules, piece generators, scoring, reachable placements, and the 17 features of a published
+//! evaluator.
 //!
 //! Names with `article` refer to the article that published this evaluator, its searches and their results.
 //!

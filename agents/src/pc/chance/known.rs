@@ -111,8 +111,8 @@ impl Level {
         self.keep_states(following, |index| possible[index]);
     }
 
-    /// Keeps only the `width` most compact states of the next level, which have the fewest open sides. Removes the moves
-    /// to the other states.
+    /// Keeps only the `width` most compact states of the next level, which have the fewest open sides. Removes the
+    /// moves to the other states.
     fn keep_compact(&mut self, following: &mut Vec<State>, width: usize) {
         let mut order: Vec<u32> = (0..following.len() as u32).collect();
         order.select_nth_unstable_by_key(width, |&index| {
