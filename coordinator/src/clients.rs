@@ -303,8 +303,8 @@ impl Coordinator {
         }
     }
 
-    /// Saves the pending update of a run that waits in the queue behind another run. Leaves the pending update of the
-    /// current or next run to its driver.
+    /// Saves the pending update of a run that waits in the queue behind another run. Does nothing for the current and
+    /// the next run, because the driver saves their updates.
     async fn update_queued(&self, name: &str) -> Result<(), RequestError> {
         let parts = &self.0;
         let _idle = parts.idle_manifests.lock().await;
@@ -341,14 +341,14 @@ impl Coordinator {
         let mut versioned = loaded?;
         let manifest = &mut versioned.manifest;
         if !continues(manifest, limits) {
-            // Another client has reopened it in the meantime.
+            // Another client has reopened the run in the meantime.
             return check_limits(manifest, limits);
         }
         manifest.state = RunState::Queued;
         manifest.note = String::new();
         manifest.limits = limits;
         manifest.end = None;
-        // The best game of the longer search is not known yet.
+        // The continued search may find a better game.
         manifest.result = None;
         manifest.stop_requested = false;
         parts.queue.take_update(name);

@@ -268,8 +268,7 @@ async fn watch_open(queue: &RunQueue, busy: &watch::Sender<bool>) -> Infallible 
     }
 }
 
-/// Waits for a period of the length `idle_stop` in which the queue has no run to search. Never returns if `idle_stop`
-/// is `None`.
+/// Waits until the queue has had no run to search for the time `idle_stop`. Never returns if `idle_stop` is `None`.
 async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     let Some(idle_stop) = idle_stop else {
         return std::future::pending().await;
@@ -290,12 +289,12 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     }
 }
 
-/// Searches runs one after another. When another coordinator has written a run's manifest, returns an error if this
-/// coordinator has lost the lease, or if this happens more than [`MAX_SUPERSEDED`] times.
+/// Searches runs one after another. If another coordinator has written a run's manifest, reloads the manifest. Returns
+/// an error if this coordinator has lost the lease, or after [`MAX_SUPERSEDED`] reloads.
 ///
 /// Such a write does not prove that the lease is lost: a coordinator that was suspended may write a manifest once
-/// more before it notices that it has lost the lease. This coordinator then resumes from the manifest in the store,
-/// which contains a depth of the same search.
+/// more before it notices that it has lost the lease. The search is deterministic, so this coordinator can resume from
+/// that manifest.
 async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> CoordinatorError {
     let mut updates = parts.queue.updates();
     let mut changes = parts.registry.changes();

@@ -1,5 +1,5 @@
 //! The cost of the current run (the run that is being searched). Its usage ledger (machine time, requests,
-//! storage) is advanced every second and saved in the run's manifest.
+//! storage) is advanced every second. Each saved manifest of the run contains the ledger.
 
 use crate::registry::{RequestCounts, WorkerRegistry};
 use hatebeam_cost::{
@@ -78,8 +78,7 @@ impl CostTracker {
         }
     }
 
-    /// Returns all processes whose machines are charged now. The coordinator is included only if its machine has a
-    /// name or a price.
+    /// Returns all processes whose machines are charged now. The coordinator is included only if its machine is known.
     fn present(&self) -> Vec<ActiveProcess> {
         let mut present = self.registry.present();
         if self.own.machine != Machine::default() {

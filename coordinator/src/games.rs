@@ -40,7 +40,7 @@ struct GameKey {
     run: String,
     /// The requested depth; 0 for the best game so far.
     depth: u32,
-    /// The last committed depth for a request for the best game, since each new depth may contain a better game.
+    /// For a request for the best game, the last committed depth, since each new depth may contain a better game.
     /// Otherwise 0.
     last: u32,
 }

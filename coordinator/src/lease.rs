@@ -297,8 +297,8 @@ impl Heartbeat {
     }
 }
 
-/// Renews the lease until it is lost, or until `stop` changes or its sender is dropped. Releases the lease in the
-/// latter two cases.
+/// Renews the lease until `stop` changes or its sender is dropped, and then releases the lease. Returns an error if the
+/// lease is lost, or if no renewal succeeds for [`PATIENCE`].
 async fn keep_renewing(
     env: Env,
     mut lease: Lease,

@@ -66,8 +66,8 @@ pub(crate) struct Notifier {
     objects: Objects,
     /// Selection of milestone events, by run name.
     milestones: Mutex<BTreeMap<String, Milestones>>,
-    /// Keys of staged events, by run name. The end of the run that such an event reports is not saved in the
-    /// manifest. The events are deleted when another end of the run is staged.
+    /// Keys of staged events, by run name. Each of these events reports an end that the run's manifest does not
+    /// contain. The events are deleted when the next end of the run is staged.
     obsolete: Mutex<BTreeMap<String, Vec<String>>>,
     /// Channel to the task that deletes staged events by key. `None` after shutdown. The channel is unbounded, but
     /// each end of a run adds only a few keys.
@@ -142,7 +142,7 @@ impl Notifier {
         self.send(manifest, EventKind::Started { width });
     }
 
-    /// Sends an event if a committed depth contains a better game, and another if it is a milestone.
+    /// Sends an event if a committed depth contains a better game, and another if the depth is a milestone.
     pub(crate) fn committed(&self, manifest: &Manifest, record: &DepthRecord) {
         let events = {
             let mut runs = lock(&self.milestones);

@@ -271,8 +271,8 @@ impl RunQueue {
 }
 
 impl Entry {
-    /// Returns the run with the note for clients: a mismatch of search fingerprints, the queue's note, or the
-    /// manifest's note.
+    /// Returns the run with the note for clients. If the run's search fingerprint prevents its search, the note says
+    /// so. Otherwise it is the queue's note, or the manifest's note if the queue's note is empty.
     fn run(&self, search: &Fingerprint) -> QueuedRun {
         let manifest = &self.manifest;
         let note = match (manifest.spec.check_search(search), self.note.as_str()) {

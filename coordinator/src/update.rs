@@ -30,7 +30,7 @@ impl RunUpdate {
             stop_requested: Some(manifest.stop_requested),
         };
         if let Some(limits) = self.limits {
-            // The search ended at a limit. Clear this end if the new limits allow the search to continue.
+            // If the search ended at a limit, clear this end if the new limits allow the search to continue.
             let allows_more = |end: &EndReason| limits.allow_more_than(&manifest.limits, *end);
             manifest.end = manifest.end.filter(|end| !allows_more(end));
             manifest.limits = limits;

@@ -82,13 +82,13 @@ group! {
         repeats: Counter, "coordinator_depth_repeats", "Depths expanded again because the candidate tables were too small";
         high_floors: Counter, "coordinator_high_floors", "Depths expanded again because the estimated floor was above the cut";
         phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "select" "commit"],
-            "Duration of each phase of a depth; for commit, only the time that the search waited";
+            "Duration of each phase of a depth; commit runs in parallel with the next depth";
         orders: Labeled<Counter>, "coordinator_orders"
             by order ["prepare" "expand" "count" "validate_cut" "select" "wait_commit" "halt"],
             "Orders sent to workers";
         manifests: Counter, "coordinator_manifest_writes", "Manifests written";
         exchanged: Counter, "coordinator_children_exchanged", "Children sent from one worker to another in committed depths";
-        exchanged_bytes: Counter, "coordinator_exchanged" in bytes, "Size of the batches that carried these children";
+        exchanged_bytes: Counter, "coordinator_exchanged" in bytes, "Size of the batches of children sent from one worker to another in committed depths";
         per_hour: Gauge, "coordinator_dollars_per_hour",
             "Price per hour of all connected machines, including the coordinator's";
         unpriced: Gauge, "coordinator_workers_unpriced", "Connected machines whose price is unknown";

@@ -55,11 +55,11 @@ pub enum EventKind {
         /// Human-readable description of the usage.
         text: String,
     },
-    /// A worker of the run has been disconnected.
+    /// A worker of the run has disconnected, or no longer sends heartbeats.
     WorkerLost {
         /// Name of the worker.
         worker: String,
-        /// Reason for the disconnection, if known.
+        /// Reason why the worker counts as lost.
         reason: String,
     },
     /// The run has ended.
@@ -87,7 +87,7 @@ pub enum EventKind {
 pub(crate) enum Importance {
     /// The event may be dropped, because the next milestone replaces it.
     Milestone,
-    /// The event may be dropped, but receivers then miss it.
+    /// The event may be dropped, but no later event replaces it.
     Notice,
     /// The event reports the end of a run. It is dropped only if a later run-end event of the same run replaces it.
     End,

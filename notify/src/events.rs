@@ -151,7 +151,7 @@ impl Events {
     }
 
     /// Queues an event, and calls `then` after every hook has accepted or dropped the event. The argument is `true` if
-    /// every hook accepted it. The call is made on the thread of the last hook, or on a thread that drops the event.
+    /// every hook accepted it. `then` runs on the thread that accepts or drops the event last.
     pub fn send_then(&self, event: Event, then: impl FnOnce(bool) + Send + 'static) {
         self.put(event, Some(Box::new(then)));
     }

@@ -1,4 +1,4 @@
-//! Encoding of the batches of children that one worker sends to another.
+//! Encoding of the batches of children (candidate wells for the next depth) that one worker sends to another.
 //!
 //! A batch begins with a flag (0: uncompressed, 1: LZ4) and the number of children (32 bits). Four columns
 //! follow: the scores (32 bits each), the rows cleared (16 bits each), the hints (8 bits each) and the packed
@@ -10,12 +10,12 @@ use hatebeam_search::{Node, NodeWell};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Number of children that a sender collects for a batch. Without compression, such a batch has about 100 kB.
+/// Number of children that a sender collects for a batch. Without compression, such a batch has about 110 kB.
 pub const BATCH_CHILDREN: usize = 4096;
 /// Maximum number of batches that one sender queues for one receiver.
 pub const QUEUED_BATCHES: usize = 4;
-/// Interval at which a receiver sends its floors (the lowest ranks that it still accepts). Floors rise continuously.
-/// A sender with recent floors sends fewer children that the receiver would drop.
+/// Interval at which a receiver sends its floors (the lowest scores, with tie-breaks, that it still accepts). The floors
+/// rise while children arrive. A sender with recent floors sends fewer children that the receiver would drop.
 pub const FLOOR_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of children in a batch.
 pub const MAX_CHILDREN: usize = 16_384;

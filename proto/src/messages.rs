@@ -2,8 +2,9 @@
 //! that fits its meaning. The module [`convert`](crate::convert) converts these messages from and to the generated
 //! types.
 //!
-//! A *shard* is a range of well hashes that one worker owns. A *candidate* is a child that may enter the next
-//! frontier. Its *rank* is its score with tie-breaks. The *cut* is the lowest rank that survives.
+//! The *frontier* contains the wells that the search keeps at a depth. A *shard* is a range of well hashes that one
+//! worker owns. A *child* of a well results from placing one more piece. A *candidate* is a child that may enter the
+//! next frontier. Its *rank* is its score with tie-breaks. The *cut* is the lowest rank that survives.
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
@@ -20,7 +21,7 @@ pub enum FromWorker {
     Heartbeat(Heartbeat),
     /// The answer to an order.
     Answer(Answer),
-    /// The worker asks to be released.
+    /// A request to be released.
     Leaving(Leaving),
 }
 
@@ -31,7 +32,7 @@ pub enum ToWorker {
     Welcome(Welcome),
     /// An operation for the worker to perform.
     Order(Order),
-    /// The worker owns no shards any more and may exit.
+    /// The worker no longer owns any shards and may exit.
     Released,
 }
 
@@ -115,7 +116,7 @@ pub struct Order {
 /// Operation that an order requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderKind {
-    /// Begin an epoch and load its frontier (the wells kept at a depth).
+    /// Begin an epoch and load its frontier.
     Prepare(Box<Prepare>),
     /// Generate the children of the frontier.
     Expand(Expand),
@@ -340,11 +341,11 @@ pub struct Failed {
 pub enum FailureKind {
     /// The order is invalid or does not match the worker's state.
     BadOrder,
-    /// A table differs from the committed one.
+    /// A table or the evaluator's network is missing or damaged.
     Damaged,
     /// The object store is unavailable. A later attempt may succeed.
     Unavailable,
-    /// The connection to another worker failed.
+    /// The exchange of children with another worker failed.
     PeerUnreachable {
         /// Name of the unreachable worker.
         peer: String,

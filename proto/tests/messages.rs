@@ -284,7 +284,7 @@ where
     T::try_from(W::decode(&*bytes).unwrap())
 }
 
-/// Decodes a message with changed bytes. If it is accepted, it must survive encoding and decoding.
+/// Decodes a message with changed bytes. If the changed message is accepted, it must survive encoding and decoding.
 fn read_damaged<T, W>(
     message: T,
     changes: &[(prop::sample::Index, u8)],

@@ -107,7 +107,6 @@ pub(crate) struct Epoch {
     pub(crate) cancel: AtomicBool,
     /// Handles that abort the streams of the current attempt.
     streams: Mutex<Vec<AbortHandle>>,
-    /// Tracing span of the epoch.
     span: Span,
     /// The current depth and its tracing span.
     depth_span: Mutex<Option<(u32, Span)>>,
@@ -152,7 +151,7 @@ impl Epoch {
         self.emulator.geometry()
     }
 
-    /// Whether the epoch has ended. Uploading tables after that is useless, because no manifest will list them.
+    /// Whether the epoch has ended. No manifest lists tables that are uploaded after that.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use hatebeam_search::DepthRecord;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-/// A depth whose survivors are selected and whose tables are being uploaded.
+/// A depth whose frontier is selected and whose tables are being uploaded.
 pub(super) struct Pending {
     record: DepthRecord,
     sent: u64,
@@ -22,7 +22,7 @@ pub(super) struct Pending {
     span: Span,
 }
 
-/// A depth whose survivors are selected.
+/// A depth whose frontier (the wells that the search keeps) is selected.
 pub(super) struct Selected {
     pub(super) depth: u32,
     pub(super) explored: Explored,
@@ -94,7 +94,7 @@ impl RunDriver {
             sent_bytes: pending.sent_bytes,
             tables: Some(list),
         });
-        // The commit shows that the earlier failures are over.
+        // Only failures since the last commit count.
         let workers: Vec<&str> = pending.workers.iter().map(String::as_str).collect();
         self.failures.forget(&workers);
         self.retries = Retries::default();
@@ -128,8 +128,8 @@ impl RunDriver {
         Ok(tables)
     }
 
-    /// Marks the tables that the retention rule does not keep after the commit of `depth` as not stored. Returns
-    /// their depths.
+    /// Marks tables as not stored if the retention rule no longer keeps them after the commit of `depth`. Returns the
+    /// depths of these tables.
     fn drop_tables(&mut self, depth: u32) -> Vec<u32> {
         let manifest = self.manifest_mut();
         let keep = manifest.keep;

@@ -1,5 +1,5 @@
-//! The search for the cut (the lowest rank that survives) by counting. The workers count their candidates and send
-//! only the counts, so no wells are transferred.
+//! The search for the cut: the lowest score, with tie-breaks, that stays in the beam. The candidates at or above the
+//! cut are the survivors. The workers count their candidates and send only the counts, so no wells are transferred.
 
 use super::workers::EpochWorkers;
 use crate::registry::WorkerError;
@@ -12,8 +12,8 @@ pub(super) struct FoundCut {
     pub(super) median: i32,
 }
 
-/// The searches for the cut and for the median, which run at the same time. Both start with the same query. Its answer
-/// also gives the total number of candidates, which determines the position of the median.
+/// The searches for the cut and for the median, which run at the same time. Both start with the same query. The answer
+/// to this query also gives the total number of candidates, which determines the position of the median.
 struct Searches {
     width: usize,
     cut: CutSearch,

@@ -1,5 +1,5 @@
 //! Handling of committed depths whose tables cannot be read. The depths after the last intact one are searched again.
-//! The search is deterministic, so it gives the same frontiers.
+//! The search is deterministic, so it finds the same wells.
 
 use super::state::RunDriver;
 use hatebeam_runs::{CommittedDepth, ManifestError, Table, fetch_network};

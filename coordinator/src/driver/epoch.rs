@@ -1,4 +1,4 @@
-//! One epoch: the workers prepare, and then search one depth after another.
+//! One epoch: a fixed set of workers prepares, and then searches one depth after another.
 
 use super::assign::{WorkerCapacity, assign, shards_in};
 use super::commit::{Pending, Selected};
@@ -13,8 +13,8 @@ use hatebeam_runs::{EndReason, Table};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
-/// A secret for each ordered pair of workers in an epoch. A worker that receives children uses it to verify the
-/// sender.
+/// A secret for each ordered pair of workers in an epoch. A worker that receives children (newly generated wells) from
+/// another worker uses the secret to verify the sender.
 struct PairSecrets(Vec<Vec<Secret>>);
 
 impl PairSecrets {
@@ -28,7 +28,7 @@ impl PairSecrets {
     }
 }
 
-/// Returns the members of an epoch, with the secrets that each of them shares with the member at index `place`.
+/// Returns the members of an epoch, each with the secrets that it shares with the member at index `place`.
 fn peers_of(place: usize, members: &[Member], PairSecrets(secrets): &PairSecrets) -> Vec<Peer> {
     let peer = |(other, member): (usize, &Member)| Peer {
         name: member.name.clone(),

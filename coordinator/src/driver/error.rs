@@ -11,10 +11,8 @@ pub(crate) enum DriverError {
     /// The manifest cannot be read or written, or another coordinator has taken over the run.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A depth failed too often.
     #[error(
         "depth {depth} failed {MAX_FAILURES} times; the last failure was on worker {worker}: {reason}"
     )]
@@ -23,7 +21,6 @@ pub(crate) enum DriverError {
         worker: String,
         reason: String,
     },
-    /// Too many workers were lost without a committed depth in between.
     #[error(
         "depth {depth} failed: workers were lost {losses} times without a committed depth in between, most recently \
          {worker} ({reason}): if {width} wells do not fit into memory, connect more workers or choose a smaller width"
@@ -35,7 +32,6 @@ pub(crate) enum DriverError {
         reason: String,
         width: u64,
     },
-    /// The best game cannot be read back.
     #[error("the best game cannot be read back: {0}")]
     Game(String),
 }

@@ -1,8 +1,8 @@
 //! Tracking of failed depths, to decide which worker to quarantine and when a run has failed.
 //!
 //! A worker that stays connected may still fail every depth, because it cannot reach another worker or cannot carry out
-//! its orders (for example, its disk is full). A worker with too little memory is lost at every depth. Both are
-//! quarantined: they get no shards for some time, and the other workers continue without them. A run fails if many
+//! its orders (for example, its disk is full). A worker with too little memory is lost at every depth. Such workers are
+//! quarantined: they get no shards for some time, and the other workers continue without them. A run fails if too many
 //! attempts in a row commit no depth.
 
 use crate::registry::{WorkerError, WorkerErrorKind};
@@ -37,14 +37,14 @@ pub(super) struct Exclusion {
 #[derive(Debug, Default)]
 struct OwnFailures {
     weight: u32,
-    /// Reason of the last failure.
+    /// Reason for the last failure.
     reason: String,
 }
 
 /// Failures, losses and quarantines of the workers.
 #[derive(Debug, Default)]
 pub(super) struct FailureTracker {
-    /// Number of times that the two workers of each pair failed to reach each other. The lesser name comes first.
+    /// Number of times that the two workers of each pair failed to reach each other. The names in a pair are sorted.
     pairs: BTreeMap<(String, String), u32>,
     own: BTreeMap<String, OwnFailures>,
     /// Number of losses of each worker since it last took part in a committed depth.
@@ -80,7 +80,7 @@ impl FailureTracker {
         *self.losses.entry(worker.to_owned()).or_default() += 1;
     }
 
-    /// Resets all failures and the losses of these workers, but not the number of quarantines. Called when a depth is
+    /// Clears all failures, and the losses of these workers. Keeps the numbers of quarantines. Called when a depth is
     /// committed in which these workers took part.
     pub(super) fn forget(&mut self, workers: &[&str]) {
         self.pairs.clear();
@@ -89,9 +89,9 @@ impl FailureTracker {
             .retain(|worker, _| !workers.contains(&worker.as_str()));
     }
 
-    /// Returns a worker to quarantine, if one failed or was lost too often. The only worker of an
-    /// epoch is never quarantined. A lost worker is quarantined only if at least `wanted` other workers remain, since
-    /// otherwise the run would have to wait for it.
+    /// Returns a worker to quarantine, if one failed or was lost too often. The only worker of an epoch is never
+    /// quarantined. A lost worker is quarantined only if at least `wanted` other workers remain, since otherwise the
+    /// run would have to wait for it.
     pub(super) fn exclude(&mut self, workers: &[&str], wanted: usize) -> Option<Exclusion> {
         if workers.len() < 2 {
             return None;
@@ -138,7 +138,7 @@ impl FailureTracker {
         Some((worker.clone(), reason))
     }
 
-    /// Returns a worker whose own failures have reached [`OWN_LIMIT`], and the reason of its last failure.
+    /// Returns a worker whose own failures have reached [`OWN_LIMIT`], and the reason for its last failure.
     fn failing(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_failing = |(name, own): &(&String, &OwnFailures)| {
             own.weight >= OWN_LIMIT && workers.contains(&name.as_str())
@@ -170,7 +170,7 @@ const MAX_PAUSES: u32 = 20;
 /// Number of attempts, each ended by the loss of a worker, after which the run is marked failed. A committed depth
 /// resets the count. Epochs with at least [`WORKERS_PER_LOSS`] workers have a higher limit.
 const MAX_LOSSES: u32 = 8;
-/// Number of workers of an epoch per loss that is allowed in addition to [`MAX_LOSSES`]. The workers of a large epoch
+/// Number of workers in an epoch for which one more loss than [`MAX_LOSSES`] is allowed. The workers of a large epoch
 /// may leave one by one.
 const WORKERS_PER_LOSS: u32 = 4;
 /// Maximum pause after an attempt that ended with the loss of a worker.
@@ -193,7 +193,7 @@ impl Retries {
     /// [`MAX_FAILURES`] permanent failures of one depth.
     pub(super) fn pause_after(&mut self, depth: u32, is_transient: bool) -> Option<Duration> {
         if is_transient {
-            // The object store is unavailable, possibly for a long time. This must not fail the run.
+            // The object store may be unavailable for a long time. This must not fail the run.
             self.transient = (self.transient + 1).min(MAX_PAUSES);
             return Some(PAUSE * self.transient);
         }
@@ -208,8 +208,8 @@ impl Retries {
     }
 
     /// Records a loss in an epoch with this number of workers, and returns the pause before the next attempt. Returns
-    /// `None` if there were too many losses. The first two pauses are zero, since single losses are normal. Later
-    /// pauses double, so that a failed network has time to recover.
+    /// `None` if there were too many losses. The first two pauses are zero, since single losses are normal. The later
+    /// pauses start at one second and double, so that a network outage can end in the meantime.
     pub(super) fn pause_after_loss(&mut self, workers: usize) -> Option<Duration> {
         self.losses += 1;
         let workers = u32::try_from(workers).unwrap_or(u32::MAX);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_two_workers_is_quarantined_but_an_only_worker_is_not() {
+    fn one_of_two_workers_is_quarantined_but_a_sole_worker_is_not() {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "b")]));
         failures.note(&unreachable(&[("b", "a")]));

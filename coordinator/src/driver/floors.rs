@@ -1,5 +1,5 @@
-//! The cuts of the committed depths (the lowest ranks that survived). From them, the search estimates the floor of
-//! the next depth: the rank below which a candidate is dropped immediately.
+//! The cuts of the committed depths: the lowest scores that stayed in the beam. From the cuts, the search estimates the
+//! floor of the next depth. Candidates below the floor are dropped immediately.
 
 use hatebeam_runs::Manifest;
 use hatebeam_search::RecentCuts;

@@ -12,7 +12,7 @@ impl RunDriver {
     /// too often.
     ///
     /// Returns an error if the depth had too many permanent failures, if too many attempts ended with the loss of a
-    /// worker, or if a reported damage cannot be checked.
+    /// worker, or if damage was reported and cannot be checked.
     pub(super) async fn recover(
         &mut self,
         error: WorkerError,

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn old_measurements_fade_and_outliers_are_limited() {
+    fn old_measurements_count_less_and_outliers_are_limited() {
         let mut speeds = Speeds::default();
         for _ in 0..100 {
             speeds.add("a", 1_000, 1_000_000);

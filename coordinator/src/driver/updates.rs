@@ -18,7 +18,7 @@ impl RunDriver {
         };
         let before = update.put(self.manifest_mut());
         if let Err(error) = self.save().await {
-            // An update takes effect only once it is saved. It is applied again when the run is retried.
+            // An update takes effect only once it is saved. This one is applied again when the run is retried.
             before.put(self.manifest_mut());
             self.parts.queue.put_back_update(&name, update);
             return Err(error);
@@ -55,19 +55,18 @@ impl RunDriver {
         manifest.limits.exceeded_by(&Usage {
             depth: last.record.depth,
             cost: self.spent(),
-            // The next depth may not have to wait for workers.
+            // Excludes the cost of waiting for workers, since the next depth may not have to wait.
             depth_cost: last.cost.saturating_sub(last.waiting),
             time: Duration::from_millis(ledger.milliseconds),
             depth_time: Duration::try_from_secs_f64(last.record.seconds).unwrap_or_default(),
         })
     }
 
-    /// Returns the cost of the run so far.
     pub(super) fn spent(&self) -> Micros {
         self.parts.costs.spent(&self.manifest().name)
     }
 
-    /// Counts the cost since `before` as the cost of waiting.
+    /// Counts the increase in the run's cost since it was `before` as the cost of waiting.
     pub(super) fn note_waiting(&mut self, before: Micros) {
         let waited = self.spent().saturating_sub(before);
         self.waiting = self.waiting.saturating_add(waited);

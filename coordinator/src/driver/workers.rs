@@ -1,4 +1,5 @@
-//! The workers of an epoch, and the orders that all of them receive at the same time.
+//! The workers of an epoch, and the orders that all of them receive at the same time. At each depth, the candidates at
+//! or above the cut (a score threshold) are the survivors.
 
 use super::uploaded::Uploaded;
 use crate::parts::Parts;
@@ -137,8 +138,8 @@ impl EpochWorkers {
         let _ = tokio::time::timeout(HALT_LIMIT, halting).await;
     }
 
-    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without an estimate if the
-    /// estimated floor was above the cut, and with larger tables if they were too small.
+    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without a floor if the
+    /// estimated floor was above the cut, and with larger tables if a table was too small.
     pub(super) async fn explore(
         &self,
         depth: u32,

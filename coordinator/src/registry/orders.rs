@@ -29,7 +29,7 @@ pub(crate) enum WorkerErrorKind {
     Gone,
     /// The worker may succeed later, for example when it can reach the object store again.
     Transient,
-    /// A table that the worker needs is missing or damaged.
+    /// A table or the network that the worker needs is missing or damaged.
     Damaged,
     /// The worker failed, and a retry may fail too.
     Failed,
@@ -74,7 +74,7 @@ impl WorkerError {
 struct Progress {
     epoch: u64,
     depth: u32,
-    /// Number of expanded parents.
+    /// Number of parents (the wells to expand) that the worker has expanded.
     expanded: u64,
     /// Number of object store requests.
     requests: u64,

@@ -1,4 +1,5 @@
-//! The state of the registry: the connected workers and the workers that were lost recently.
+//! The state of the registry: the connected workers and the workers that were lost recently. Only workers that are
+//! available get shards (ranges of well hashes).
 
 use hatebeam_cost::ActiveProcess;
 use hatebeam_env::{Env, watch};

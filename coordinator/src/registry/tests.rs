@@ -187,7 +187,7 @@ async fn leaving_worker_is_released_once_it_is_not_busy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drained_worker_stays_out_until_it_is_undrained() {
+async fn drained_worker_stays_unavailable_until_it_is_undrained() {
     let registry = registry();
     let first = join(&registry, hello("w")).unwrap();
     let members = registry.members();
@@ -264,8 +264,8 @@ async fn worker_far_behind_the_median_is_slow() {
     assert_eq!((expansion.expanded, expansion.parents), (180, 300));
 }
 
-/// Sends a heartbeat for each worker every second. The worker's function computes it from the number of elapsed
-/// seconds.
+/// Sends a heartbeat for each worker every second. The function beside each worker computes its heartbeat from the
+/// number of elapsed seconds.
 async fn beat_for(minutes: u64, workers: &[(&Connection, &dyn Fn(u64) -> Heartbeat)]) {
     for second in 0..minutes * 60 {
         tokio::time::sleep(Duration::from_secs(1)).await;

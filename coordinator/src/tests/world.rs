@@ -108,7 +108,7 @@ impl Part {
                     busy_micros: 0,
                 })
             }
-            // Only the survivors are counted as candidates, and all of them with the digit 0.
+            // The counts contain only the wells that stay in the frontier, all with the digit 0.
             OrderKind::Count(count) => {
                 let wells = self.nodes(world, count.depth).len() as u64;
                 let counts = vec![DigitCount {

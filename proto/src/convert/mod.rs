@@ -46,7 +46,7 @@ fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// Converts a table. Does not check that it is a table of the run.
+/// Converts the description of a table. Does not check that the table belongs to the run.
 fn read_table(table: v1::Table) -> Table {
     Table {
         shard: table.shard,

@@ -12,8 +12,7 @@ use std::time::Duration;
 impl TryFrom<v1::FromWorker> for FromWorker {
     type Error = MessageError;
 
-    /// Converts the message. An invalid answer becomes [`AnswerKind::Failed`], so that its order fails instead of
-    /// waiting.
+    /// Converts the message. An invalid answer becomes [`AnswerKind::Failed`], so that its order fails immediately.
     fn try_from(message: v1::FromWorker) -> Result<FromWorker, MessageError> {
         use v1::from_worker::Message;
         Ok(

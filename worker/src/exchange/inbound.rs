@@ -37,8 +37,7 @@ struct Position {
 struct Inbound {
     position: Position,
     epoch: Arc<EpochExchange>,
-    /// Destination of received children. `None` before the epoch's first attempt and after the survivors of a depth are
-    /// selected.
+    /// Destination of received children. `None` before the epoch's first attempt, and while no depth is being expanded.
     candidates: Option<Arc<Candidates>>,
     /// Whether the epoch has ended.
     is_closed: bool,
@@ -157,9 +156,9 @@ impl InboundExchange {
         (InboundControl { current: sender }, exchange)
     }
 
-    /// Receives the children of one stream. The first request must be the header. The responses contain the floors of
-    /// this worker's shards (the lowest rank that each still accepts). The last response also contains the number of
-    /// children received.
+    /// Receives the children of one stream. The first request must be the header. The responses contain the floor of
+    /// each of this worker's shards: the lowest rank (score with tie-breaks) that the shard still accepts. The last
+    /// response also contains the number of children received.
     pub fn serve(
         &self,
         requests: BoxStream<Result<PeerRequest, LinkError>>,

@@ -33,8 +33,8 @@ pub(crate) struct Outbound<'a> {
     pub(crate) compress: bool,
     /// Maximum number of batches that are queued for a peer. Must be at least 1.
     pub(crate) queued_batches: usize,
-    /// The candidates of the attempt. The floor of a peer's shard (the lowest rank that the shard still accepts) is
-    /// raised to the value that the peer reports.
+    /// The candidates of the attempt. The floor of a peer's shard is the lowest rank (score with tie-breaks) that the
+    /// shard still accepts. It is raised to the value that the peer reports.
     pub(crate) candidates: &'a Arc<Candidates>,
     pub(crate) traffic: &'a Arc<Traffic>,
 }

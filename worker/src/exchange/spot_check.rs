@@ -80,8 +80,8 @@ impl SpotCheck {
         lock(&self.fault).clone()
     }
 
-    /// Checks one child of a batch. Returns `false` if the child is wrong, or if the first failed check was of the same
-    /// peer.
+    /// Checks one child of a batch. Returns `false` if the child is wrong, or if the sender is the peer whose check
+    /// failed first.
     pub(super) fn is_good(
         &self,
         scorer: &mut Option<Scorer>,
@@ -117,7 +117,7 @@ impl SpotCheck {
         }
         let score = match self.score(scorer, node) {
             Ok(score) => score?,
-            // The search step of this worker fails for the same reason.
+            // The evaluator cannot be created. The search step of this worker fails for the same reason.
             Err(_) => return None,
         };
         (score != node.score).then(|| {

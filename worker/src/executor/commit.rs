@@ -30,7 +30,7 @@ pub(super) struct Commit {
     pub(super) traffic: Arc<Traffic>,
 }
 
-/// Waits until the tables of a depth are in the object store, and returns them.
+/// Waits until the tables of a depth are in the object store, and returns their descriptions.
 pub(super) async fn wait(epoch: &Epoch, depth: u32) -> Result<Vec<Table>, OrderError> {
     let commit = epoch.take_commit(depth);
     let commit = commit
@@ -58,7 +58,7 @@ impl Commit {
         }
     }
 
-    /// Writes and uploads the tables. Returns them together with their files.
+    /// Writes and uploads the tables. Returns their descriptions and their files.
     async fn commit(&self) -> Result<(Vec<Table>, Files), OrderError> {
         let metrics = &self.traffic.metrics;
         let depth = self.frontier.depth;

@@ -1,4 +1,4 @@
-//! The orders `count` and `validate_cut`, with which the coordinator finds the cut (the lowest rank that survives).
+//! The orders `count` and `validate_cut`, with which the coordinator finds the cut (the score threshold of a depth).
 
 use super::Executor;
 use crate::epoch::Epoch;

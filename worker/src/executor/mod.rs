@@ -2,7 +2,7 @@
 //!
 //! [`Executor::execute`] dispatches each order to the module that carries it out. A `prepare` order ends the current
 //! epoch (a period with a fixed set of workers) and begins a new one. The coordinator sends the orders of a depth one
-//! after another. Only the commit of a depth overlaps with the expansion of the next depth.
+//! after another. Only the commit of a depth overlaps with the search of the next depth.
 
 mod commit;
 mod cut;
@@ -85,7 +85,7 @@ struct RunTables {
     tables: Arc<dyn LocalTables>,
 }
 
-/// Progress of the search, as reported by heartbeats and metrics.
+/// Progress of the search, which heartbeats and metrics report.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) epoch: AtomicU64,

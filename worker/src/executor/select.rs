@@ -1,5 +1,5 @@
-//! The order `select`, which keeps the wells at or above the cut (the lowest rank that stays in the frontier) and starts
-//! their commit.
+//! The order `select`, which keeps the wells at or above the cut (the score threshold of a depth) and starts their
+//! commit.
 
 use super::Executor;
 use super::commit::Commit;

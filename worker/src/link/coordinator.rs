@@ -68,7 +68,8 @@ impl GrpcCoordinator {
                     uri,
                     "connecting to the coordinator that the object store names"
                 );
-                // An unusable URI in the store must not end the worker, so the transient error is returned.
+                // An unusable URI in the store must not end the worker, so this returns the transient error of the
+                // first attempt.
                 self.connect_to(&uri).await.map_err(|_| error)
             }
             _ => Err(error),
@@ -112,8 +113,8 @@ fn read_all(
             Ok(message) => Some(Ok(message)),
             Err(Unreadable::Message(error)) => Some(Err(error)),
             Err(Unreadable::Order(answer)) => {
-                // If the queue is full, the answer is dropped. The coordinator is then not reading, and soon considers
-                // this worker lost.
+                // If the queue is full, the answer is dropped. In that case, the coordinator is not reading messages,
+                // and soon considers this worker lost.
                 let _ = answers.try_send(FromWorker::Answer(answer));
                 None
             }
