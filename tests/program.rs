@@ -34,7 +34,7 @@ pub(crate) fn signal(process: &Child, signal: &str) {
     assert!(status.success(), "kill {signal} {pid}");
 }
 
-/// Waits until `condition` returns `true`. Panics with the message after [`TIMEOUT`].
+/// Waits until `condition` returns `true`. Panics with the message if this takes longer than [`TIMEOUT`].
 #[track_caller]
 pub(crate) fn wait_until(mut condition: impl FnMut() -> bool, message: impl FnOnce() -> String) {
     let begin = Instant::now();

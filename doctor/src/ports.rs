@@ -13,7 +13,8 @@ const PORTS: [(u16, &str); 3] = [
     (7880, "the dashboard"),
 ];
 
-/// Maximum time to connect to a server, to send a request, or to receive an answer.
+/// Time limit for connecting to a server, and for sending a request. The answer is read until this time has passed since
+/// the start of the connection.
 const LIMIT: Duration = Duration::from_millis(1500);
 /// Number of bytes after which an answer is no longer read. The first bytes are enough to identify the server.
 const MAX_BYTES: usize = 16 << 10;

@@ -119,7 +119,7 @@ fn nes_features_and_values_match_test_vectors() {
     let answers = answers(&["nes", "placements", "--json"], &requests);
     for (answer, expected) in answers.iter().zip(expected) {
         let placements = list(&answer["placements"]);
-        // Some vectors describe resting positions that a piece cannot reach.
+        // Skips vectors whose resting position a piece cannot reach.
         let at = |placement: &&Value| (0..3).all(|index| placement[index] == expected[index]);
         if let Some(found) = placements.iter().find(at) {
             assert_eq!(*found, expected);
@@ -159,7 +159,8 @@ fn nes_pieces_match_test_vectors() {
     assert_eq!(cartridge("0", "60"), vectors["no_frames"]);
 }
 
-/// Returns the placements that the vectors list for a mode. Some modes list only their differences from `srs`.
+/// Returns the placements of a piece that the vectors list for a kick mode. Some modes list only their differences from
+/// the mode `srs`.
 fn cells_of(piece: &Value, mode: &str) -> Vec<Value> {
     if let Some(cells) = piece[mode].as_array() {
         return cells.clone();

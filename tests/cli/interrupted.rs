@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Kills a search at `kills` random times and resumes it after each kill. Then completes the search, and asserts that
-/// the result is equal to the result of an uninterrupted search.
+/// Starts or resumes a search and kills it after a random delay, until it has been killed `kills` times. Then completes
+/// the search, and asserts that its result is equal to the result of an uninterrupted search.
 #[track_caller]
 fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
     let seed = time_ns();
@@ -39,8 +39,7 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         if code.is_none() {
             killed += 1;
         } else {
-            // The search ended before the kill. The run is deleted, so that the next attempt starts from the first
-            // depth.
+            // The search ended before the kill. Deletes the run, so that the next attempt starts from the first depth.
             assert_eq!(state.digests(name), digests);
             fs::remove_dir_all(state.path()).unwrap();
         }

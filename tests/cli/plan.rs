@@ -16,7 +16,7 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn table_names_bottleneck_for_each_machine_count() {
+fn table_has_row_for_each_machine_count_and_names_bottleneck() {
     let table = run(&["plan", "--width", "25M", "--count", "1..64"]).results();
     let lines: Vec<&str> = table.lines().collect();
     assert!(

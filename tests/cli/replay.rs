@@ -134,7 +134,7 @@ fn truncated_replay_is_invalid() {
 }
 
 #[test]
-fn truncated_replay_is_not_mistaken_for_another_enemy() {
+fn truncated_replay_is_not_mistaken_for_replay_against_another_enemy() {
     let game = game("chromeyhex");
     for length in (1..game.replays["hex"].len()).step_by(37) {
         let run = run(&["replay", "verify", &game.replays["hex"][..length]]);

@@ -57,7 +57,6 @@ fn cancellation_persists_when_coordinator_is_killed() {
     let run = cluster.submit_name(&wide);
     cluster.wait_for_depth(5);
     let cancelled = cluster.client(&["cancel", &run]);
-    // The coordinator is killed before it commits the depth in progress.
     cluster.coordinator().kill();
     assert!(cancelled.status.success(), "{cancelled:?}");
     cluster.start_coordinator();

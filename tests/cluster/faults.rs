@@ -79,7 +79,7 @@ fn transient_faults_of_store_only_delay_run() {
     cluster.watch().assert_same(&one_process(&args));
 }
 
-/// Makes the store unavailable for longer than a request is retried.
+/// Makes the store unavailable for longer than requests are retried.
 #[test]
 fn long_outage_of_store_only_delays_run() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();

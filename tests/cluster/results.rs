@@ -161,7 +161,7 @@ fn finished_run_has_five_files_and_pull_downloads_them() {
 fn pull_verifies_score_and_accepts_manifest_without_files() {
     let run = StoredRun::search();
     let stored = GameFiles::read(&run.replays());
-    // Manifests that the first version wrote lack these fields.
+    // Removes the fields that manifests of the first version lack.
     let mut manifest = run.cluster.manifest(&run.name);
     let result = manifest["result"].as_object_mut().unwrap();
     for field in ["depth", "ended_ms", "files"] {
@@ -190,7 +190,7 @@ fn so_far_prints_games_of_run_in_progress() {
     let cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&["--width", "20k"]);
     cluster.wait_for_depth(12);
-    // While its worker is suspended, the run does not advance.
+    // Suspends the only worker, so that the run does not advance.
     cluster.workers["w0"].signal("-STOP");
     let first = so_far(&cluster, &[]);
     assert!(first.status.success(), "{first:?}");

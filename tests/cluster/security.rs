@@ -19,7 +19,8 @@ impl Drop for Killed {
     }
 }
 
-/// A cluster with certificates. The folder of each member contains only the member's own files.
+/// A cluster with certificates. The folder `tls` contains all files from `hatebeam certs`. Each other folder contains a
+/// selection.
 struct SecureCluster {
     dir: TempDir,
 }

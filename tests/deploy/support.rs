@@ -88,7 +88,9 @@ pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
             .find(|path| path.is_file())
     });
     if found.is_none() {
-        println!("skipped: no {name} (scripts/deploy-tools.sh fetches the missing tools)");
+        println!(
+            "skipped: no {name} (scripts/deploy-tools.sh and scripts/terraform-tools.sh provide some tools)"
+        );
     }
     found.map(Command::new)
 }

@@ -23,8 +23,8 @@ pub struct Parameter {
 /// Error for an invalid range of a parameter.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
-    "the range of {name} is {min} to {max} with start {start}: use finite numbers, the minimum below the maximum, \
-     and the start between them"
+    "the range of {name} is {min} to {max} with start {start}: use finite numbers, with the minimum below the \
+     maximum and the start between them"
 )]
 pub struct ParameterError {
     name: String,
@@ -71,7 +71,7 @@ impl Parameter {
 pub struct Point(Vec<u32>);
 
 impl Point {
-    /// Returns the grid point nearest to coordinates, which are clamped to the range from 0 to 1.
+    /// Returns the grid point nearest to the given coordinates, which are clamped to the range from 0 to 1.
     pub(crate) fn nearest(coordinates: &[f64]) -> Point {
         let step = |&share: &f64| (share.clamp(0.0, 1.0) * f64::from(GRID)).round() as u32;
         Point(coordinates.iter().map(step).collect())

@@ -172,7 +172,8 @@ fn cluster_can_be_applied_changed_during_run_and_destroyed() {
     account.apply(&CHANGES);
     assert_eq!(account.machines(), running);
 
-    // In another region, Terraform would find no resources and remove all of them from its state, so it must fail.
+    // In another region, Terraform would find no resources and remove all of them from its state. So these commands must
+    // fail.
     let before = account.resources();
     for action in [&["plan"][..], &["destroy", "-auto-approve"]] {
         let mut command = account.terraform(action);
