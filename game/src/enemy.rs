@@ -5,7 +5,7 @@
 //! the well. All enemies except Mild and LOVETRIS remember part of the game, so a game owns an
 //! [`EnemyState`] and calls it once per piece.
 //!
-//! **Loop rule.** The children of a piece are the wells that the piece can leave. The *loops* of a
+//! **Loop rule.** The children of a piece are the wells that result from placing it. The *loops* of a
 //! piece are the number of times that its most frequent child has already occurred in the game. Its
 //! *rating* is the highest [`Board::rating`](crate::Board::rating) that the player can reach with it.
 //! HATETRIS sorts the pieces by loops, then by rating, then in the order `S Z O I L J T`, and gives

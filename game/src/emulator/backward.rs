@@ -180,7 +180,7 @@ pub(super) struct Search<'a> {
     /// Maximum stack height before full rows are removed.
     pub(super) limit: usize,
     /// Whether the enemy always gives the worst piece. If so, a candidate is a parent only if every
-    /// piece can leave a stack in it that is no higher than the stack of `well`.
+    /// piece can be placed in it so that the stack is then no higher than the stack of `well`.
     pub(super) worst_piece: bool,
 }
 

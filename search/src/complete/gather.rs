@@ -8,7 +8,7 @@ use hatebeam_game::{Children, Piece};
 use std::sync::Mutex;
 
 /// Number of entries in the cache of recent wells. The entries take half a megabyte or one megabyte,
-/// depending on the type of the keys, so they fit into the processor cache of a core.
+/// depending on the type of the keys, so they fit into a core's cache.
 const RECENT: usize = 1 << 16;
 
 /// The state of one thread that expands a level.
