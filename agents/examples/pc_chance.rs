@@ -24,8 +24,8 @@ fn print_times(name: &str, times: &mut [Duration]) {
     );
 }
 
-/// Returns the time since `start`. With one thread, this is the calling thread's processor time, because this thread
-/// does all the work.
+/// Returns the time since `start`. With one thread, this is the calling thread's processor time, if it is available,
+/// because this thread does all the work.
 fn elapsed(threads: usize, start: &(Instant, Option<u64>)) -> Duration {
     match (threads, start.1, processor_nanos()) {
         (1, Some(before), Some(now)) => Duration::from_nanos(now - before),

@@ -69,7 +69,7 @@ pub enum KickError {
     #[error("`{0}` is not a kick table: use nokick, srs, srs+180j, srs+180t, srsplus, or a file")]
     UnknownTable(String),
     /// The line with this number, counted from 1, contains no `=`.
-    #[error("line {0} of the kick table has no `=`: write for example T.NE=(0,0)(-1,0)")]
+    #[error("line {0} of the kick table has no `=`: write a line such as T.NE=(0,0)(-1,0)")]
     NoAssignment(usize),
     /// A key does not name a piece and a turn.
     #[error(
@@ -134,7 +134,7 @@ type Shifts = Vec<(i8, i8)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KickTable {
     /// Shifts by piece, orientation before the turn, and orientation after it. A shift moves the lower left corner of
-    /// the piece's cells, not of its box.
+    /// the piece's cells, not of its box, which is the square in which the piece turns.
     shifts: Vec<Shifts>,
     half_turns: bool,
 }

@@ -1,5 +1,5 @@
-//! The hold slot and the preview. A player with one hold slot places either the oldest unplaced piece or the piece
-//! after it.
+//! The queue of known pieces: the held piece, the current piece and the previews. A player with a hold slot places
+//! either the oldest unplaced piece or the piece after it.
 
 use crate::Piece;
 use thiserror::Error;
