@@ -164,7 +164,7 @@ impl EvaluatorArg {
             || -> anyhow::Result<Network> { Ok(Network::decode(&read_network_file(path)?)?) };
         let network = read().with_context(|| format!("network {}", path.display()))?;
         let digest = network.digest();
-        // The registry contains the network only while a reference to it exists.
+        // The reference is leaked, because the network stays registered only while a reference to it exists.
         std::mem::forget(Network::register(network));
         Ok(EvaluatorKind::Network(digest))
     }

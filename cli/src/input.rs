@@ -1,6 +1,6 @@
-//! Command input: replays from arguments, files and standard input, and lines from standard input. Replays that are not
-//! arguments have a maximum size, and lines have a maximum length. Errors name the source of the replay or the number of
-//! the line.
+//! Command input: replays from arguments, files and standard input, and lines from standard input. Replays from files and
+//! standard input have a maximum size, and lines have a maximum length. Errors name the source of the replay or the number
+//! of the line.
 
 use crate::args::ReplayInput;
 use crate::output::{self, CANNOT_WRITE, Failure};
@@ -139,7 +139,7 @@ pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of standard input, which have numbers from 1 and a maximum length.
+/// Lines of input, numbered from 1, with a maximum length.
 #[derive(Debug)]
 struct Lines<R> {
     reader: BufReader<R>,

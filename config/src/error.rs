@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Error in finding, reading or parsing a configuration file.
+/// Error that occurs when finding, reading or parsing a configuration file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -24,12 +24,12 @@ pub fn commands(all: &Command) -> Vec<(Vec<&str>, &Command)> {
     found
 }
 
-/// Returns the flags of a command that a file can contain: all except help flags and global flags.
+/// Returns the flags of a command that a file can contain: all except help, version and global flags.
 pub fn flags_of(command: &Command) -> impl Iterator<Item = &Arg> {
     arguments_of(command).filter(|arg| arg.get_long().is_some())
 }
 
-/// Returns the flags of [`flags_of`] and the positional arguments of a command.
+/// Returns the flags that [`flags_of`] returns, and the positional arguments of the command.
 pub(crate) fn arguments_of(command: &Command) -> impl Iterator<Item = &Arg> {
     let is_own = |arg: &&Arg| {
         let is_help = matches!(

@@ -3,7 +3,7 @@
 //! This crate has no list of settings. The names of sections are the names of commands, and the names of keys are the
 //! names of the command's flags, as clap defines them. [`merge`] inserts the file's flags in front of the typed flags,
 //! except flags that the command line or the environment sets. clap then checks the values, the conflicts and the required
-//! flags of the whole command line. The section `[shared]` sets flags for all commands. It can contain each flag that has
+//! flags of the whole command line. The section `[shared]` sets flags for all commands. It can contain every flag that has
 //! an environment variable.
 
 mod error;
@@ -29,11 +29,11 @@ use std::path::PathBuf;
 /// Commands that ignore the file, so that they work even if the file contains errors.
 const EXCLUDED: [&str; 3] = ["config", "completions", "man"];
 
-/// Pairs of a flag and an environment variable that overrides it but does not contain a value of the flag. HATEBEAM_TOKEN
-/// contains a token, and --token-file names a file with a token.
+/// Pairs of a flag and an environment variable that overrides the flag, although it does not contain the flag's value.
+/// HATEBEAM_TOKEN contains a token, whereas --token-file names a file with a token.
 const OTHER_VARIABLES: [(&str, &str); 1] = [("token-file", "HATEBEAM_TOKEN")];
 
-/// A command line with the flags that a file adds.
+/// A command line to which flags from a file have been added.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     /// The command line.
@@ -47,8 +47,8 @@ pub struct Merged {
 /// Adds the flags from the configuration file to the words that the user typed. `all` defines the command line, whose
 /// global flag `--config` can name the file.
 ///
-/// Returns the words unchanged if the user requests help, if no command can be found in them, or if the command is
-/// `config`, `completions` or `man`. clap then prints the help or reports the error.
+/// Returns the words unchanged if the user requests help, if the words contain no command, if the command is `config`,
+/// `completions` or `man`, or if there is no file.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or contains an error.

@@ -138,9 +138,9 @@ pub fn table(settings: &[Setting]) -> String {
     let value = values.map(|value| length(value)).max().unwrap_or(0).min(40);
     let mut section = None;
     for setting in settings {
-        // Writing to a string cannot fail.
         if section != Some(&setting.section) {
             section = Some(&setting.section);
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "[{}]", setting.section.replace(' ', "."));
         }
         let _ = writeln!(

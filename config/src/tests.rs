@@ -1,7 +1,7 @@
 use super::*;
 use clap::{ArgAction, value_parser};
 
-/// Returns the definition of a command line with every kind of command and flag.
+/// Returns the definition of a command line with nested commands and several kinds of flags.
 fn program() -> Command {
     let value = |name: &'static str| Arg::new(name).long(name).value_name("N");
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
@@ -175,7 +175,7 @@ fn error_for_unknown_name_suggests_most_similar_name() {
 }
 
 #[test]
-fn values_are_checked_like_typed_values() {
+fn values_in_file_are_checked_like_typed_values() {
     for (text, expected) in [
         (
             "[run]\nthreads = 'many'\n",
@@ -299,7 +299,7 @@ fn settings_report_value_and_origin() {
 }
 
 #[test]
-fn every_problem_in_a_damaged_file_has_a_line() {
+fn problems_in_damaged_file_have_valid_line_numbers() {
     let all = program();
     let whole = example(&all).replace("\n#", "\n");
     let mut state = 0x2545_f491_4f6c_dd1d_u64;

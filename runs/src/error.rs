@@ -5,7 +5,7 @@ use crate::spec::SpecError;
 use hatebeam_objects::ObjectError;
 use thiserror::Error;
 
-/// Error of reading or writing a manifest or an object to which a manifest refers.
+/// Error that occurs when reading or writing a manifest, or an object to which a manifest refers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManifestError {

@@ -39,7 +39,7 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     Ok(nodes)
 }
 
-/// The fields to write. Omitting a field shows its size.
+/// The fields to write. Omitting a field shows how much space it takes.
 #[derive(Clone, Copy, PartialEq)]
 enum Entry {
     Whole,

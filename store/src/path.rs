@@ -53,7 +53,7 @@ pub struct Path {
 }
 
 /// Returns the wells from the first depth of the run to `well` at `depth`. Each well is a child of
-/// its predecessor under HATETRIS Mild.
+/// its predecessor under the rules of HATETRIS Mild.
 ///
 /// # Errors
 /// Returns the same errors as [`PathSearch::resume`].
@@ -308,9 +308,9 @@ fn parents_of(backward: &mut Backward, well: &Well, hint: Option<u8>) -> Vec<Par
     parents
 }
 
-/// Returns the first of the parents that the table contains with the right number of lines, and the
-/// number of wells looked up. The parents that match the hint must come first. If one of them is
-/// found, the other parents are not looked up.
+/// Returns the first parent that the table contains with the expected number of cleared rows, and
+/// the number of wells looked up. The parents that match the hint must come first. If one of these
+/// is found, the remaining parents are not looked up.
 fn pick(
     store: &impl Lookup,
     kept: u32,

@@ -1,6 +1,6 @@
 //! The file `depths.jsonl`, which contains a record for each depth of a run.
 //!
-//! Every commit appends a line, so the cost of a commit does not depend on the number of depths. A
+//! Every commit appends a line, so its cost does not depend on the number of earlier depths. A
 //! line has the form `{"sum":"…","record":{…}}`, or `{"sum":"…","records":[{…},{…}]}` for several
 //! depths that are committed together. The sum is the 64-bit FNV-1a hash of the JSON text of the
 //! record or list. If a depth has several records, the last one is valid. For example, a second
@@ -128,7 +128,7 @@ impl Records {
         Ok(records)
     }
 
-    /// Removes the last line if [`Records::read`] ignored it.
+    /// Truncates the file to its valid part, which removes an invalid last line.
     pub(crate) fn trim(&self) -> Result<(), StoreError> {
         OpenOptions::new()
             .write(true)

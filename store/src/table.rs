@@ -411,7 +411,7 @@ pub(crate) fn discard(folder: &Path) {
     }
 }
 
-/// Removes the tables that contain only depths in `from..=to` from RocksDB.
+/// Removes from RocksDB all tables whose depths are all in `from..=to`.
 pub(crate) fn delete(db: &DB, path: &Path, from: u32, to: u32) -> Result<(), StoreError> {
     let begin = from.to_be_bytes().to_vec();
     // The end lies between the last possible key of depth `to` and the first key of the next depth.
@@ -451,7 +451,7 @@ mod tests {
         // The key contains the depth, then the rows from the bottom up.
         assert_eq!(key.as_ref(), [0, 1, 2, 3, 0x03, 0x80, 0x01]);
         let value = value_of(&node);
-        // The value contains the score, the number of lines and the hint.
+        // The value contains the score, the number of rows cleared and the hint.
         assert_eq!(value, [0xff, 0xff, 0xff, 0xfe, 1, 2, 0xab]);
         assert_eq!(node_of(geometry, key.as_ref(), &value), Some(node));
         assert_eq!(depth_of(key.as_ref()), Some(0x0001_0203));

@@ -1,4 +1,4 @@
-//! `hatebeam agents`: play dropped pieces with agents.
+//! `hatebeam agents`: play the game "dropped pieces" with agents.
 
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;

@@ -125,7 +125,11 @@ impl KeyframesArgs {
             let (Some(first), Some(last)) = (depths.first(), depths.last()) else {
                 bail!("the run has not committed a depth yet");
             };
-            bail!("the run has depths {} to {}", first.depth, last.depth);
+            bail!(
+                "the run has depths {} to {}: pass one of them with --depth",
+                first.depth,
+                last.depth
+            );
         };
         let hex = self.well.as_deref().unwrap_or(&record.best_well);
         Ok(Target {

@@ -38,8 +38,8 @@ const HELP: &str = include_str!("../../help/hatebeam.txt").trim_ascii_end();
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    // This argument does not use clap's `env`, because `arg_required_else_help` prints no help if a variable sets an
-    // argument.
+    // This argument does not use clap's `env`: if a variable set an argument, commands with `arg_required_else_help` would
+    // print no help.
     /// TOML file from which to read flags, or none to read no file [default: $HATEBEAM_CONFIG, or else
     /// ~/.config/hatebeam/config.toml]
     #[arg(long, global = true, value_name = "FILE")]
@@ -80,7 +80,7 @@ enum Command {
     Nes(nes::NesArgs),
     /// Find perfect clears and their chances
     Pc(pc::PcArgs),
-    /// Write web pages on which the games are played
+    /// Write web pages for playing the games
     Page(page::PageArgs),
     /// Check, show and create the configuration file
     Config(config::ConfigArgs),

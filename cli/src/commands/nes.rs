@@ -111,7 +111,9 @@ fn read_weights(path: &Path) -> anyhow::Result<(&'static RegisteredSearch, Weigh
     let file = WeightsFile::read(path)?;
     let search = find_search(&file.player).with_context(|| path.display().to_string())?;
     let weights = file.in_order(&FEATURE_NAMES, path)?;
-    let weights = weights.try_into().expect("every feature has a weight");
+    let weights = weights
+        .try_into()
+        .expect("`in_order` returns one weight per feature");
     Ok((search, weights))
 }
 

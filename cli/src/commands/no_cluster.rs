@@ -6,7 +6,7 @@ use hatebeam_doctor::Examination;
 use hatebeam_runs::Run;
 use hatebeam_telemetry::Observers;
 
-/// No commands: this build lacks the cluster.
+/// The cluster commands, of which this build has none.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ClusterCommand {}
 

@@ -1,4 +1,4 @@
-//! `hatebeam page`: web pages on which the games are played.
+//! `hatebeam page`: write web pages for playing the games.
 
 use crate::output;
 use anyhow::Context;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 const HELP: &str = "\
 With the pages, you can play HATETRIS, see why the enemy chooses each piece, score placements, play replays and run a beam
-search. The pages also find perfect clears with their chances, and show matches of agents in Nintendo Tetris and with
-dropped pieces. All code runs in the browser. The coordinator's dashboard serves the same pages under /play/.
+search. The pages also find perfect clears with their chances, and show matches of agents in Nintendo Tetris and dropped
+pieces. All code runs in the browser. The coordinator's dashboard serves the same pages under /play/.
 
 Any web server can serve the folder. The pages do not work if a browser opens them as local files.
 

@@ -101,7 +101,7 @@ struct ChanceArgs {
     threads: ThreadsArgs,
 }
 
-/// Help of the kick tables for which `pc table` can build a table.
+/// Help text for the kick tables that `pc table` supports.
 const TABLE_KICKS: &str =
     "Kick table: nokick, srs, srs+180j (Jstris), srs+180t or srsplus (TETR.IO)";
 

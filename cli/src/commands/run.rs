@@ -19,7 +19,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
-/// Assumed number of depths of a run without --max-depth, for the estimate of its disk space.
+/// Assumed number of depths of a run without --max-depth. The estimate of the run's disk space uses it.
 const DEPTHS: u32 = 300;
 
 const RUN_HELP: &str = include_str!("../../help/run.txt").trim_ascii_end();

@@ -48,7 +48,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Error of opening, searching or repairing a run on one machine.
+/// Error that occurs when opening, searching or repairing a run on one machine.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {

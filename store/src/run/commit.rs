@@ -73,12 +73,12 @@ impl RunStore {
     }
 
     /// Rewrites the tables of a committed depth to repair damage. Each shard must be sorted by
-    /// well. Other depths in the same tables are dropped: their tables are deleted.
+    /// well. Depths that share a table with this depth are dropped, because the table is deleted.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::BadRecord`] if
     /// the nodes have a different digest than the committed nodes, or an error from
-    /// [`RunStore::commit`]. After other errors than these two, the depth may be dropped.
+    /// [`RunStore::commit`]. After an error from [`RunStore::commit`], the depth may be dropped.
     pub fn restore(
         &mut self,
         depth: u32,
@@ -234,13 +234,13 @@ impl RunStore {
         let Some(next) = depth.checked_add(1) else {
             return Ok(());
         };
-        // Depths that remain but share a table with a removed depth get their own tables below.
-        // After a crash in the meantime, they are dropped.
+        // Remaining depths that share a table with a removed depth get their own tables below. If a
+        // crash prevents this, they are dropped.
         let mut remaining = Vec::new();
         for depth in *self.sharing(next)?.start()..next {
             match self.load(depth) {
                 Ok(nodes) => remaining.push((depth, nodes)),
-                // A damaged depth cannot be rewritten, so it remains dropped.
+                // A damaged depth cannot be rewritten, so it is dropped.
                 Err(
                     StoreError::Dropped { .. }
                     | StoreError::NoDepth { .. }

@@ -66,8 +66,8 @@ impl std::fmt::Debug for RunStore {
 }
 
 impl RunStore {
-    /// Creates a run and opens it for writing. The folder must be empty or must not exist, but it may
-    /// contain files from an interrupted call of this function, which are removed.
+    /// Creates a run and opens it for writing. The folder must not exist, must be empty, or must
+    /// contain only files from an interrupted call of this function, which are replaced.
     ///
     /// # Errors
     /// Returns [`StoreError::Exists`] if the folder is not empty, [`StoreError::InUse`] if another

@@ -15,8 +15,8 @@ pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
 /// The object store.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreArgs {
-    /// Object store for the runs: a folder that all machines share, or s3://BUCKET/PREFIX. S3 credentials are found like
-    /// those of the AWS tools: in environment variables, in profiles, or through the machine's role
+    /// Object store for the runs: a folder that all machines share, or s3://BUCKET/PREFIX. S3 credentials come from the same
+    /// sources as those of the AWS tools: environment variables, profiles, or the machine's role
     #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
     store: String,
     #[command(flatten)]
@@ -94,7 +94,8 @@ impl TlsArgs {
         self.tls.as_deref()
     }
 
-    /// Sets the metric for the time at which this member's certificate expires.
+    /// Sets the metric for the time at which the certificate of the member `name` expires. Without --tls, registers the
+    /// metric but does not set it.
     pub(super) fn watch_expiry(&self, registry: &Registry, name: &str) -> anyhow::Result<()> {
         let metrics = CertificateMetrics::register(registry);
         if let Some(tls) = self.member(name) {
@@ -104,7 +105,7 @@ impl TlsArgs {
         Ok(())
     }
 
-    /// Returns the certificate files with this member's name.
+    /// Returns the certificate files of the member `name`, or `None` without --tls.
     pub(super) fn member(&self, name: &str) -> Option<Tls> {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
     }
@@ -134,7 +135,7 @@ impl TlsArgs {
         let file = file.filter(|file| file.exists());
         let view = file.map(|file| Token::from_file(&file)).transpose()?;
         let full = self.token()?;
-        // A server with only a view token would refuse every change.
+        // Without a full token, the view token is ignored, because the server would refuse every change.
         let view = view.filter(|_| full.is_some());
         Ok(Tokens { full, view })
     }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_timeout_can_be_set_and_has_the_store_default() {
+    fn s3_timeout_can_be_set_and_defaults_to_store_timeout() {
         let timeout = |args: &[&str]| {
             let args = ["x"].iter().chain(args);
             Command::try_parse_from(args).map(|command| command.s3.options().timeout)

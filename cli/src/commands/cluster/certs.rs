@@ -1,4 +1,4 @@
-//! `hatebeam certs`: make the certificates and the tokens of a cluster.
+//! `hatebeam certs`: create the certificates and tokens of a cluster.
 
 use crate::output::{self, Failure};
 use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};

@@ -18,7 +18,7 @@ pub(crate) struct DemoArgs {
     /// Folder for all files, created if necessary [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Open the run's page of the dashboard in a browser
+    /// Open the run's dashboard page in a browser
     #[arg(long)]
     open: bool,
     /// Do not offer to play the best game in the terminal

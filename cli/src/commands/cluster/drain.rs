@@ -32,7 +32,7 @@ impl DrainArgs {
             let name = &self.worker;
             output::print(match undo {
                 false => format!("{name} gets no shards after the current depth\n"),
-                true => format!("{name} gets shards again from the next depth on\n"),
+                true => format!("{name} gets shards again from the next depth\n"),
             })
         })
     }

@@ -152,7 +152,7 @@ impl FromStoreArgs {
         })
     }
 
-    /// Opens a run whose games can be read back. Reading a game prints the amount of data fetched.
+    /// Opens a run for reading back games. Reading a game back also prints the number and size of the fetched tables.
     pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<OpenRun> {
         let (objects, manifest) = block_on(async {
             let objects = self.open().await?;

@@ -83,7 +83,8 @@ impl SubmitArgs {
 }
 
 /// Returns the encoded network of the specification. Returns no bytes if the evaluator has no network, if the network is
-/// part of the program, or if this process has not loaded it; the coordinator then looks for it in the object store.
+/// part of the program, or if this process has not loaded the network. In the last case, the coordinator looks for the
+/// network in the object store.
 fn network_file(spec: &RunSpec) -> Vec<u8> {
     match spec.evaluator.kind {
         EvaluatorKind::Network(digest) if !digest.is_shipped() => {

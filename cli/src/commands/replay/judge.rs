@@ -30,7 +30,7 @@ impl PlayedReplay {
         Ok(checked?)
     }
 
-    /// Prints a warning if [`PlayedReplay::judge`] finds the replay invalid; otherwise prints the remarks.
+    /// Prints a warning if the replay is invalid. Otherwise, calls [`PlayedReplay::remark`].
     pub(super) fn warn(&self, game: &MatchArgs) {
         match self.judge(game) {
             Ok(()) => self.remark(),
