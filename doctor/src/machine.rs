@@ -26,7 +26,7 @@ const MIN_FREE: u64 = 100_000_000;
 /// Free space in bytes below which the check warns.
 const GOOD_FREE: u64 = 2_000_000_000;
 
-/// Number of bytes written to measure the speed of a disk.
+/// Maximum number of bytes written to measure the speed of a disk.
 const TEST_BYTES: usize = 64 << 20;
 /// Time after which the speed measurement stops, even if fewer bytes have been written.
 const TEST_TIME: Duration = Duration::from_secs(5);
@@ -111,7 +111,7 @@ fn open_files_in(limits: &str) -> Option<Check> {
     })
 }
 
-/// Checks the free space of a folder's disk and, if there is enough space, the speed.
+/// Checks the free space of a folder's disk and, if there is enough space, the disk's speed.
 pub(crate) fn disk(dir: &Path) -> Vec<Check> {
     const NAME: &str = "disk space";
     let free = match free_bytes(dir) {

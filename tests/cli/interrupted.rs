@@ -73,7 +73,7 @@ fn resume_after_sixty_kills_gives_same_digests() {
 }
 
 #[test]
-fn killed_run_contains_only_complete_groups_of_depths() {
+fn killed_run_keeps_valid_depths_in_groups() {
     let width = ["--width", "10k", "--name", "groups"];
     let undisturbed = State::new("groups-undisturbed");
     undisturbed.search(&width);

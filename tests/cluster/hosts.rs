@@ -73,7 +73,7 @@ impl Hosts {
 
     /// Drops the packets that the host `from` sends to the host `to`. The opposite direction still works.
     pub(crate) fn cut_one_way(&self, from: &str, to: &str) {
-        // The frames are lost without an error, because no host has this link-layer address.
+        // Sends the frames to a link-layer address that no host has. They are lost without an error.
         let (host, address) = (self.namespace(from), self.address(to));
         let nowhere = [
             "lladdr",

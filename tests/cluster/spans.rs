@@ -266,7 +266,7 @@ mod otlp {
     }
 
     #[test]
-    fn unreachable_collector_does_not_delay_run() {
+    fn run_ends_within_a_minute_if_collector_is_unreachable() {
         let begin = Instant::now();
         assert!(run("http://127.0.0.1:1").status.success());
         assert!(begin.elapsed() < Duration::from_secs(60));

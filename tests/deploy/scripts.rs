@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Returns the names of all shell scripts, including those that other scripts source.
+/// Returns the names of the shell scripts, including those that other scripts source.
 fn shell_scripts() -> BTreeSet<String> {
     let mut found = BTreeSet::from(["run", "test", ".ci/run"].map(str::to_owned));
     for folder in ["scripts", "deploy", "terraform/cluster/machine"] {

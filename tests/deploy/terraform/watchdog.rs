@@ -1,5 +1,7 @@
-//! Tests of the watchdog script on the coordinator's machine. Stand-ins replace the AWS CLI, the clock and the
-//! coordinator.
+//! Tests of the watchdog script on the coordinator's machine, which sets the number of workers. It stops the workers
+//! after `QUIET_MINUTES` without an open run, `LONELY_MINUTES` without a connected worker, or `STUCK_MINUTES` without a
+//! new depth. After `BLIND_MINUTES` without an answer from the coordinator, it also powers the machine off. Stand-ins
+//! replace the AWS CLI, the clock and the coordinator.
 
 use super::machine::Machine;
 use crate::support::{hatebeam, succeeds, tool};
@@ -145,7 +147,7 @@ fn watchdog_starts_workers_for_open_run_and_stops_them_later() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
-    // The watchdog starts no workers until the alarm has received heartbeats for some time.
+    // The watchdog starts no workers in the first four minutes, because the CloudWatch alarm may still stop them.
     for _ in 0..4 {
         let effects = watchdog.with(0, &["queued", "finished"]);
         assert_eq!(effects, Effects::success(None));
@@ -201,7 +203,7 @@ fn slow_watchdog() -> Option<Watchdog> {
 }
 
 #[test]
-fn watchdog_stops_workers_and_machine_without_answer() {
+fn watchdog_stops_workers_and_machine_if_coordinator_does_not_answer() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
