@@ -1,5 +1,5 @@
 //! Benchmark of the emulators: times per well and per child, at every SIMD level that this machine
-//! supports and for the oracle. Run it with `cargo bench -p hatebeam-game`.
+//! supports and for the oracle (the slow reference emulator). Run it with `cargo bench -p hatebeam-game`.
 //!
 //! Each row of the output is the median of several rounds. The rounds of a table's rows are
 //! interleaved, so a lasting disturbance affects all of them about equally. On a noisy machine, the

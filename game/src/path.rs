@@ -57,7 +57,7 @@ pub enum PathError {
     /// The list is empty.
     #[error("the list of wells is empty: a game has at least one well")]
     NoWells,
-    /// The first well is not a live well of the geometry.
+    /// The first well is not a live well of the geometry (one in which the game is not over).
     #[error("well 1: {0}")]
     Start(#[from] WellError),
     /// No placement leads from a well to the next.

@@ -1,8 +1,10 @@
 //! The rules, cell by cell: boards, positions, keys, and locking. A board includes the four rows
-//! above the bar. A game is over when a locked piece fills a cell above the bar.
+//! above the *bar*, a line four rows below the top. A game is over when a locked piece fills a cell
+//! above the bar.
 //!
-//! This code is slow, but easy to compare with the rules of the game. The oracle, the playback of
-//! replays and the search for key paths use it.
+//! This code is slow, but easy to compare with the rules of the game. The slow
+//! [reference emulator](crate::reference), the playback of replays and the search for key paths use
+//! it.
 
 use crate::piece::Piece;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};

@@ -204,8 +204,8 @@ fn path_finder_finds_keys_to_each_child() {
     }
 }
 
-/// Returns the length of the shortest key path to each live child, found by pressing every key in every
-/// reachable position.
+/// Returns the length of the shortest key path to each child in which the game is not over, found by
+/// pressing every key in every reachable position.
 fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
     let board = Board::new(STANDARD, well);
     let mut lengths = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Compares whole game trees, level by level, with the counts of the reference implementation.
+//! Compares whole game trees, level by level, with the counts that the reference implementation of
+//! HATETRIS produced (see `tests/vectors/README.md`).
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

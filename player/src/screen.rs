@@ -82,7 +82,8 @@ fn well_lines(frame: &Frame) -> Vec<Line> {
     lines
 }
 
-/// Returns a row of the well as a line. A cell is two characters wide. The bar is drawn as underscores in the row above it.
+/// Returns a row of the well as a line. A cell is two characters wide. The bar (the lower edge of the
+/// top four rows) is drawn as underscores in the row above it.
 fn well_line(frame: &Frame, row: usize) -> Line {
     let wall = if row < ROWS_ABOVE_BAR { " " } else { "│" };
     let falling = frame

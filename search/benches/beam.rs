@@ -99,7 +99,7 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
         last = std::mem::replace(&mut frontier, next);
     }
     let whole = seconds * 1e9 / children as f64;
-    // Measure only expanding and scoring, on the second-to-last frontier.
+    // Measure only expanding and scoring, on the wells of the second-to-last depth.
     let mut evaluator = Evaluator::new(&emulator, &spec).expect("the weights are in range");
     let (mut out, mut scores, mut made) = (Children::new(), Vec::new(), 0);
     let start = Instant::now();

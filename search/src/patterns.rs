@@ -6,7 +6,9 @@
 //! weights learned from the previous beams.
 //!
 //! The tables cover the ten columns of the standard well. In a wider well, they cover only the first
-//! ten columns. In a narrower well, the missing columns count as empty and not open.
+//! ten columns. In a narrower well, the missing columns count as empty and enclosed.
+//!
+//! *Open* cells are empty cells that pieces can still reach. All other empty cells are *enclosed*.
 
 use crate::features::{Features, Rows};
 use hatebeam_game::{Clears, MAX_HEIGHT, Well};

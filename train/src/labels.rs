@@ -42,7 +42,7 @@ pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
 }
 
 /// Labels all wells of a beam with their targets. A beam that did not die is treated as if it had died 200 pieces
-/// later, and as if all wells in its last frontier had had descendants until then.
+/// later, and as if all wells at its last depth had had descendants until then.
 pub fn label_beam(beam: &Beam) -> Vec<Sample> {
     let last = lifetimes(beam);
     let reached = beam.pieces();

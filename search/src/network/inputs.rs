@@ -3,7 +3,8 @@
 //! Each feature is either active or inactive. The active features describe
 //!
 //! - the contents of each row of the stack, together with its distance from the top of the stack;
-//! - the contents of each row without enclosed cells (empty cells that pieces cannot reach);
+//! - the contents of each row without enclosed cells (empty cells that pieces cannot reach; the other empty cells are
+//!   *open*);
 //! - the contents of each window of 3 rows and 4 columns, with enclosed cells counted as filled, together with the
 //!   window's first column;
 //! - the value of each [count](Count).

@@ -1,5 +1,5 @@
-//! The candidates of one depth: children that may still be among the best. They are stored in
-//! tables, and each table contains the children in one range of hashes.
+//! The candidates of one depth: children that may still be among the best. They are divided by hash
+//! into shards, each owned by one machine, and a shard is divided into tables.
 //!
 //! The *rank* of a child is its score with a tie-break. The *cut* is the lowest rank with which a child
 //! survives.

@@ -1,4 +1,5 @@
-//! Estimate of the next cut (the lowest rank with which a child survives) from the cuts of previous depths.
+//! Estimate of the next cut from the cuts of previous depths. A child's rank is its score with a tie-break, and the cut
+//! is the lowest rank with which a child is kept. The kept children of a depth are its frontier.
 
 use super::cut::rank;
 

@@ -1,4 +1,4 @@
-//! The division of a frontier (the wells of one depth) into shards, and of shards into tables.
+//! The division of a frontier (the wells kept at one depth) into shards, and of shards into tables.
 
 use crate::node::NodeWell;
 
@@ -12,7 +12,7 @@ pub const MIN_SHARDS: usize = 64;
 /// unless that number is limited by [`MAX_SHARDS`].
 pub const SHARD_WELLS: u64 = 1 << 20;
 
-/// The division of a frontier. Each shard belongs to one machine and is divided into tables that fit
+/// The division of a frontier. Each shard is owned by one machine and is divided into tables that fit
 /// into the cache of a core. The upper bits of a well's hash
 /// select both the shard and the table, so each table is part of exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
