@@ -77,7 +77,7 @@ pub struct Estimate {
     pub depths: [u32; 2],
     /// Search time in seconds.
     pub seconds: [f64; 2],
-    /// Cost of machines and of the object store in dollars; `None` if a price is unknown.
+    /// Cost of machines and of writes to the object store in dollars; `None` if a price is unknown.
     pub dollars: Option<[f64; 2]>,
     /// Price of all machines in dollars per hour; `None` if a price is unknown.
     pub dollars_per_hour: Option<f64>,
@@ -200,7 +200,7 @@ fn unknown_profile(first: &EstimateWorker, all: &[EstimateWorker]) -> MachinePro
     }
 }
 
-/// Speed of a depth at full width.
+/// Predicted time and writes of a depth at full width.
 struct Speed {
     seconds: f64,
     /// Lowest and highest likely ratio of the real time to `seconds`.

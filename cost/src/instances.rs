@@ -128,7 +128,7 @@ pub struct S3Prices {
 }
 
 impl S3Prices {
-    /// Returns the prices in whole numbers.
+    /// Converts the prices to whole numbers.
     pub fn object_store(&self) -> ObjectStorePrices {
         let nanos_each = |dollars_per_1000: f64| (dollars_per_1000 * 1e6).round() as u64;
         ObjectStorePrices {
@@ -147,7 +147,7 @@ pub struct PriceTable {
     pub as_of: String,
     /// Region of the prices.
     pub region: String,
-    /// Regions with the same prices.
+    /// Other regions with the same on-demand prices.
     pub same_price_regions: Vec<String>,
     /// Assumed maximum ratio of a price in any other region to the price in the table.
     pub ceiling_of_other_regions: f64,

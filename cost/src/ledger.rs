@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// merged. This bounds the size of the run's manifest, which contains the ledger and is written at each depth.
 const MAX_DEPARTED: usize = 1000;
 /// Longest absence, in milliseconds, that is charged for a coordinator or for a machine with a restarted process. A
-/// process that crashes is restarted within this time. After a longer absence, its machine may have been off.
+/// crashed process is usually restarted within this time. After a longer absence, its machine may have been off.
 const MAX_ABSENCE_MS: u64 = 600_000;
 /// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
@@ -24,9 +24,9 @@ const SECONDS_PER_MONTH: u128 = 2_629_746;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineUsage {
-    /// Name of the worker on the machine.
+    /// Name of the process on the machine.
     pub name: String,
-    /// Time at which that worker started, in milliseconds since 1970.
+    /// Time at which this process started, in milliseconds since 1970.
     pub started_ms: u64,
     /// Description and price of the machine.
     pub machine: Machine,
@@ -52,7 +52,7 @@ impl MachineUsage {
         }
     }
 
-    /// Returns whether the process runs on this machine, and the machine has the same price and market.
+    /// Returns whether the process runs on this machine, and the price and market have not changed.
     fn covers(&self, process: &ActiveProcess) -> bool {
         self.is_machine_of(process)
             && self.machine.price_per_hour == process.machine.price_per_hour
@@ -123,9 +123,9 @@ impl UsageLedger {
         self.merge_departed(present);
     }
 
-    /// Resumes the ledger at `now_ms`. If the last update has a later time, because its clock was ahead, sets the ledger
-    /// back to `now_ms`, so that time is charged again immediately. If no coordinator was running for more than ten
-    /// minutes, the run's duration grows by only ten minutes.
+    /// Resumes the ledger at `now_ms`. If the last update has a later time, because its clock was ahead, sets the
+    /// ledger back to `now_ms`, so that time is charged again immediately. If no coordinator was running for more than
+    /// ten minutes, the run's duration grows by only ten minutes.
     pub fn resume(&mut self, now_ms: u64) {
         let earlier = |until: Option<u64>| until.map(|until| until.min(now_ms));
         let oldest = now_ms.saturating_sub(MAX_ABSENCE_MS);

@@ -297,7 +297,8 @@ impl Work<'_> {
         ns * 1e-9 / self.power
     }
 
-    /// Returns the seconds for all wells if each takes `ns` nanoseconds and one thread works on each shard.
+    /// Returns the seconds for all wells of the worker if each well takes `ns` nanoseconds and one thread works on each
+    /// shard.
     fn by_shard(&self, ns: f64) -> f64 {
         let one_shard = self.beam.width as f64 / self.beam.shards as f64;
         let one_thread = one_shard * ns * 1e-9 / self.machine.core_speed;

@@ -28,8 +28,8 @@ pub struct PlannedRun {
     pub zones: u32,
 }
 
-/// Machine counts to plan for. The text form is a number, a list such as `1,2,4`, or a range such as `1..64`, in which
-/// each number is twice the previous one.
+/// Machine counts to plan for. The text form is a number, a list such as `1,2,4`, or a range such as `1..64`, which
+/// doubles the first number until it reaches the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineCounts(pub Vec<u32>);
 
@@ -56,8 +56,8 @@ impl FromStr for MachineCounts {
     }
 }
 
-/// Returns the numbers from `from` to `to`, each twice the previous one. `to` is included even if doubling skips it.
-/// Returns `None` if the range is empty.
+/// Returns the numbers from `from` to `to`, each of which is twice the previous one. `to` is included even if doubling
+/// skips it. Returns `None` if the range is empty.
 fn doubling((from, to): (u32, u32)) -> Option<Vec<u32>> {
     let doubling = std::iter::successors(Some(from), |n| n.checked_mul(2));
     let below = doubling.take_while(|&n| n < to);

@@ -107,7 +107,7 @@ export class Chart {
     else if (this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
   }
 
-  /** Shows the values at an index in the legend, or the last values if the index is null. */
+  /** Updates the legend to the values at an index, or to the last values if the index is null. */
   showValues(index) {
     if (!this.data) return;
     const shown = index ?? this.data[0].length - 1;

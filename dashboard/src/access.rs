@@ -2,8 +2,8 @@
 //!
 //! The dashboard rejects two kinds of requests:
 //!
-//! - Requests from a client that does not have the token. A client must send the token in a header
-//!   (`Authorization: Bearer`), or exchange it once for a cookie.
+//! - Requests from a client that does not have the token, if a token is configured. A client must send the token in a
+//!   header (`Authorization: Bearer`), or exchange it once for a cookie.
 //! - Requests that a page of another site makes in the browser of a signed-in user. Browsers send the origin of a
 //!   request, and the dashboard rejects foreign origins. It also rejects host names that another site could point at this
 //!   server (DNS rebinding). In addition, every request that changes something must have a JSON body: a browser sends JSON

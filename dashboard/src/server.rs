@@ -36,7 +36,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Certificate of the server for HTTPS; `None` for plain HTTP. Browsers do not need a client certificate.
     pub tls: Option<Tls>,
-    /// Tokens. A client must send one of them.
+    /// Tokens. If any token is set, a client must send one.
     pub tokens: Tokens,
     /// Whether to allow an address that other machines can reach even if there is no TLS or no token.
     pub insecure_bind: bool,

@@ -9,7 +9,7 @@
 //! | unreachable, throttled | [`Before::Fail`] with [`Call::unavailable`] |
 //! | permanent refusal | [`Before::Fail`] with [`Call::refused`] |
 //! | lost response | [`After::Fail`] with [`Call::unavailable`]; the write is applied |
-//! | late write | [`Before::Late`]; the write is applied after the caller has given up |
+//! | late write | [`Before::Late`]; the write is applied after a delay, and the caller gets no response |
 //! | stale read or list | [`Before::Stale`] |
 //! | ignored condition | [`Before::Unconditional`] |
 //!
@@ -133,7 +133,8 @@ impl Call<'_> {
 ///
 /// [`delete_prefix`](crate::Objects::delete_prefix) consists of one [`List`](Operation::List) and one
 /// [`Delete`](Operation::Delete) per object, so it can fail after some deletions. After a lost response,
-/// [`put_if`](crate::Objects::put_if) may use [`Head`](Operation::Head) to read the object's mark.
+/// [`put_if`](crate::Objects::put_if) may use [`Head`](Operation::Head) to read the object's mark, which identifies the
+/// write that stored the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Unconditional write.

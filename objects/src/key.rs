@@ -2,8 +2,8 @@
 
 use crate::error::ObjectError;
 
-/// Maximum length of a key, in bytes. S3 allows 1,024 bytes; the difference is reserved for the prefix in the
-/// location.
+/// Maximum length of a key, in bytes. S3 allows 1,024 bytes; the difference is reserved for the store's prefix in the
+/// bucket.
 pub const MAX_KEY_BYTES: usize = 900;
 /// Maximum length of each name in a key, in bytes. Common file systems have the same limit.
 pub const MAX_NAME_BYTES: usize = 255;
@@ -11,8 +11,8 @@ pub const MAX_NAME_BYTES: usize = 255;
 /// Checks a key, which must consist of names joined by `/`. A name must not be empty or begin with a dot. The key must
 /// not contain a backslash or a control character.
 ///
-/// The rules are the same for every kind of store, so that objects can be copied between stores. Names that begin with a
-/// dot are reserved: they include `.`, `..`, and the names of the store's own files in a folder.
+/// The rules are the same for every kind of store, so that objects can be copied between stores. Names that begin with
+/// a dot are reserved: they include `.`, `..`, and the names of the store's own files in a folder.
 ///
 /// # Errors
 /// Returns [`ObjectError::Key`] if the key is invalid.

@@ -9,8 +9,8 @@
 //! writers with the same condition run concurrently, only one of them succeeds. Some servers that implement the S3
 //! protocol ignore the condition; [`Objects::probe`] detects such servers.
 //!
-//! Operations in S3 and in memory retry transient failures a bounded number of times. Other failures are returned as
-//! an [`ObjectError`].
+//! Operations in S3 and in memory retry transient failures a bounded number of times. An operation that still fails
+//! returns an [`ObjectError`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -68,7 +68,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Copies the rest of `from` to `to`, and returns the length and checksum of the copied bytes. Errors name the paths.
+/// Copies the rest of `from` to `to`, and returns the length and checksum of the copied bytes. Errors contain the path
+/// of the file that caused them.
 pub(crate) fn copy(
     from: &mut File,
     from_path: &Path,

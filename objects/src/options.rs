@@ -27,7 +27,7 @@ pub enum Encryption {
     },
 }
 
-/// Error returned when parsing an [`Encryption`].
+/// Error returned when parsing an [`Encryption`] fails.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown encryption {0:?}: use AES256, aws:kms or aws:kms:KEY")]
 pub struct NotEncryption(String);
@@ -80,10 +80,10 @@ pub struct Options {
     pub timeout: Duration,
     /// Maximum number of attempts per operation.
     pub max_attempts: u32,
-    /// Approximate wait before the second attempt. The wait doubles with each further attempt.
+    /// Maximum wait before the second attempt. The maximum doubles with each further attempt.
     pub first_wait: Duration,
-    /// Source of random numbers for retry jitter and for the marks of conditional writes. The AWS SDK uses a separate
-    /// source for its retries.
+    /// Source of random numbers for retry jitter, and for the marks by which writers recognize their own conditional
+    /// writes. The AWS SDK uses a separate source for its retries.
     pub random: Random,
 }
 

@@ -68,7 +68,7 @@ impl Times {
         Duration::from_secs_f64(mean * spread.exp())
     }
 
-    /// Returns the time of an object store request. Its variable part is exponentially distributed.
+    /// Returns the duration of an object store request, whose variable part is exponentially distributed.
     fn request(&self, inputs: &ModelInputs) -> Duration {
         let variable = -(1.0 - self.unit()).ln() * inputs.put_variation;
         Duration::from_secs_f64(inputs.put_seconds * (1.0 - inputs.put_variation + variable))

@@ -270,7 +270,8 @@ impl Client {
         staged.is_ok_and(|staged| staged.iter().any(|entry| entry.key.starts_with(&prefix)))
     }
 
-    /// Deletes the manifest of a run or overwrites it with invalid data. Does nothing if the run is not queued.
+    /// Deletes the manifest of a run if `is_gone`, and overwrites it with invalid data otherwise. Does nothing if the
+    /// run is not queued.
     pub(crate) fn damage_manifest(&self, run: usize, is_gone: bool) {
         let name = self.world.plan.runs[run].spec.name();
         let key = format!("{RUNS}/{name}/manifest.json");

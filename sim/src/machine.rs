@@ -117,7 +117,7 @@ impl Machine {
         self.state().process.clone()
     }
 
-    /// Whether the machine is switched on. Only then does it restart its process when the process ends.
+    /// Whether the machine is switched on. A machine that is switched off does not restart its process.
     pub(crate) fn is_wanted(&self) -> bool {
         *self.wanted.borrow()
     }

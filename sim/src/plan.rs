@@ -11,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. By default, each seed uses a random subset of the classes, so that in some seeds few other classes
-/// can mask the effects of a class.
+/// A class of events. By default, each seed uses a random subset of the classes. In a seed with few classes, the
+/// effects of these classes are not masked by other classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.

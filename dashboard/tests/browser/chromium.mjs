@@ -64,7 +64,6 @@ export class Chromium {
   async close() {
     const exited = new Promise((resolve) => this.process.once("exit", resolve));
     this.send("Browser.close").catch(() => {});
-    // Kill the browser if it does not close in time.
     const timer = setTimeout(() => this.process.kill("SIGKILL"), 5000);
     await exited;
     clearTimeout(timer);

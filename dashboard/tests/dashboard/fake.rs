@@ -16,7 +16,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-/// A replay with 148 lines.
+/// Replay of a game with 148 lines.
 pub(crate) const RECORD: &str = include_str!("../../../examples/games/david-and-felipe-148.txt");
 pub(crate) const RUNNING: &str = "patterns-1000000-5f3a9c1e";
 pub(crate) const FINISHED: &str = "patterns-10000-0f1e2d3c";

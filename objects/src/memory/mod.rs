@@ -1,7 +1,7 @@
 //! A store in the memory of this process, for tests and simulations.
 //!
-//! The store behaves like S3: it has conditional writes, versions that depend only on the bytes, marks in the
-//! metadata, and sorted lists. It spawns no threads or tasks.
+//! The store behaves like S3: it has conditional writes, versions that depend only on the bytes, sorted lists, and
+//! metadata with the mark of the write that stored an object. It spawns no threads or tasks.
 
 mod client;
 mod contents;

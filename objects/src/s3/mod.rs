@@ -337,7 +337,7 @@ fn is_multi_object_delete(method: &str, uri: &str) -> bool {
             .any(|part| part.split('=').next() == Some("delete"))
 }
 
-/// An interceptor that counts requests and operations, and records the server's clock.
+/// An interceptor that counts requests and operations, and records how far the server's clock is ahead.
 #[derive(Debug)]
 struct Observe(Arc<Counters>);
 
