@@ -26,7 +26,7 @@ pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
 pub use tuning::{BeamObjective, TunedWeight, TuningError};
 
-/// Recipe of the built-in network, as TOML.
+/// Recipe of the built-in network `network`, as TOML.
 pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");
 
 /// Additional help text for `hatebeam train`.
