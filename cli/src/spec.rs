@@ -16,7 +16,8 @@ pub(crate) struct SpecArgs {
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
     /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, or the path of a network
-    /// file made by `train` [default: from the weights file; or else knewjade if weights are given; or else patterns]
+    /// file made by `train` [default: from the weights file; or else knewjade if weights are given; or else network for
+    /// wells of 10 columns and 16 rows, and patterns for others]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces [default: the weights
@@ -61,7 +62,7 @@ impl SpecArgs {
             width: self.width,
             well: WellSpec::new(geometry, rules),
             start: self.start()?,
-            evaluator: self.evaluator_spec()?,
+            evaluator: self.evaluator_spec(geometry)?,
             search: Fingerprint::current(),
         };
         spec.check()?;
@@ -86,7 +87,7 @@ impl SpecArgs {
         })
     }
 
-    fn evaluator_spec(&self) -> anyhow::Result<EvaluatorSpec> {
+    fn evaluator_spec(&self, geometry: Geometry) -> anyhow::Result<EvaluatorSpec> {
         let mut weights = NamedWeights::default();
         let mut file = WeightsFile::default();
         if let Some(path) = &self.weights {
@@ -111,7 +112,7 @@ impl SpecArgs {
         let default = if are_given {
             EvaluatorKind::Knewjade
         } else {
-            EvaluatorKind::Patterns
+            EvaluatorKind::default_for(geometry)
         };
         let given = self
             .evaluator

@@ -12,6 +12,8 @@ const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
 let leave = () => {};
 let isSignedIn = false;
+/** The networks of the program: name to digest. */
+let networks = {};
 
 /** Returns the title of the page for a fragment, and a function that shows the page. */
 function pageOf(hash) {
@@ -19,7 +21,7 @@ function pageOf(hash) {
   const [first, name, view, depth = "0"] = parts;
   if (first === "") return ["Runs", () => runsPage(main)];
   if (first === "workers" && parts.length === 1) return ["Workers", () => workersPage(main)];
-  if (first === "submit" && parts.length === 1) return ["New run", () => submitPage(main)];
+  if (first === "submit" && parts.length === 1) return ["New run", () => submitPage(main, networks)];
   if (first === "run" && name && parts.length === 2) return [name, () => runPage(main, name)];
   if (first === "run" && name && view === "game" && /^\d{1,9}$/.test(depth)) {
     return [`Game – ${name}`, () => gamePage(main, name, Number(depth))];
@@ -99,6 +101,7 @@ async function start() {
     return;
   }
   isSignedIn = true;
+  networks = session?.networks ?? {};
   show(signOut, Boolean(session?.token_required));
   route({ focus: false });
 }

@@ -6,8 +6,13 @@ import { Fields, limitFields, readLimits } from "./fields.js";
 import { bytes, count, dollars, number, range, rough, short, wells } from "./format.js";
 import { call } from "./live.js";
 
+/** Evaluators that are networks. The specification contains their digests, which the coordinator sends. */
+const NETWORKS = [
+  ["network", "network: learned from its own searches; the default"],
+  ["taught", "taught: a network that also learned from public games, which it replays in part"],
+];
 const EVALUATORS = [
-  ["patterns", "patterns: learned tables; the default"],
+  ["patterns", "patterns: learned tables; twice as fast, but clears fewer lines"],
   ["knewjade", "knewjade: weighted sum of features; faster, but clears fewer lines"],
   ["plain", "plain: holes and lines; for comparison"],
   ["plain-holes", "plain-holes: holes only; for comparison"],
@@ -26,13 +31,15 @@ const KEEPS = [
 /** Delay between the last change and the request for an estimate, in milliseconds. */
 const ESTIMATE_DELAY = 400;
 
-export function submitPage(main) {
-  const page = new SubmitPage(main);
+/** Shows the form. `networks` maps the name of each network in the program to its digest. */
+export function submitPage(main, networks) {
+  const page = new SubmitPage(main, networks);
   return () => page.close();
 }
 
 class SubmitPage {
-  constructor(main) {
+  constructor(main, networks) {
+    this.networks = networks;
     this.fields = new Fields();
     this.form = h("form", { className: "submit", noValidate: true, onsubmit: (event) => this.submit(event), oninput: () => this.change() });
     const starts = this.starts();
@@ -40,7 +47,7 @@ class SubmitPage {
     this.form.append(
       group("Search",
         this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Doubling the width doubles the time and the cost, and gains a few lines.", { inputMode: "text", required: true }),
-        this.fields.select("evaluator", "Evaluator", EVALUATORS, "Scores the wells. Each depth keeps the wells with the highest scores."),
+        this.fields.select("evaluator", "Evaluator", [...NETWORKS.filter(([name]) => name in networks), ...EVALUATORS], "Scores the wells. Each depth keeps the wells with the highest scores."),
         this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes about twice as long.")),
       group("Limits",
         ...limitFields(this.fields)),
@@ -94,13 +101,18 @@ class SubmitPage {
           clear_above_bar: this.fields.all.clearAboveBar.input.checked,
         },
         start: this.readStart(),
-        evaluator: { kind: this.fields.value("evaluator"), quiescence: this.fields.value("quiescence") },
+        evaluator: { kind: this.evaluatorKind(), quiescence: this.fields.value("quiescence") },
       },
       shards: this.fields.whole("shards", 1, 4096, 0),
       keep: this.fields.value("keep"),
       ...readLimits(this.fields),
     };
     return this.fields.invalid.length > 0 ? null : body;
+  }
+
+  evaluatorKind() {
+    const name = this.fields.value("evaluator");
+    return name in this.networks ? { network: this.networks[name] } : name;
   }
 
   readStart() {

@@ -18,8 +18,9 @@ use hatebeam_net::Access;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_report::Film;
+use hatebeam_search::Network;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -181,11 +182,16 @@ type Answer = Result<Json<Value>, ApiError>;
 
 async fn session<R: Runs>(State(app): Shared<R>, headers: HeaderMap) -> Json<Value> {
     let access = app.access.check_token(&headers).ok();
+    let networks: Map<String, Value> = Network::SHIPPED
+        .iter()
+        .filter_map(|name| Some((name.to_string(), json!(Network::shipped(name)?.digest()))))
+        .collect();
     Json(json!({
         "token_required": app.access.requires_token(),
         "signed_in": access.is_some(),
         "may_change": access == Some(Access::Full),
         "version": env!("CARGO_PKG_VERSION"),
+        "networks": networks,
     }))
 }
 

@@ -43,6 +43,14 @@ const PATTERNS: &[(f64, f64)] = &[
     (6.0, 75.0),
     (6.7, 99.0),
 ];
+/// Rows cleared by the best games found with the network `network`, in the same form as [`PATTERNS`].
+const NETWORK: &[(f64, f64)] = &[
+    (3.0, 41.0),
+    (3.3, 56.0),
+    (3.6, 60.0),
+    (4.0, 78.0),
+    (4.7, 81.0),
+];
 /// Rows cleared by the best games found with the other evaluators, in the same form as [`PATTERNS`]. The numbers were
 /// measured with `knewjade` and the published weights.
 const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
@@ -59,7 +67,8 @@ const RANGE: [f64; 2] = [0.8, 1.3];
 /// Returns the lowest and the highest likely last depth of a run, as estimated from its specification.
 pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let table = match spec.evaluator.kind {
-        EvaluatorKind::Patterns | EvaluatorKind::Network(_) => PATTERNS,
+        EvaluatorKind::Patterns => PATTERNS,
+        EvaluatorKind::Network(_) => NETWORK,
         _ => OTHERS,
     };
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());
@@ -173,14 +182,15 @@ impl ProgressEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-
+    use hatebeam_game::Geometry;
     use hatebeam_search::{EvaluatorSpec, Quiescence};
 
     fn spec(width: u64) -> RunSpec {
-        RunSpec::new(
-            width,
-            EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off),
-        )
+        spec_with(EvaluatorKind::Patterns, width)
+    }
+
+    fn spec_with(kind: EvaluatorKind, width: u64) -> RunSpec {
+        RunSpec::new(width, EvaluatorSpec::new(kind, Quiescence::Off))
     }
 
     #[test]
@@ -188,6 +198,12 @@ mod tests {
         // Measured number of pieces: 161 at width 10,000, 223 at 1,000,000, and 283 at 5,000,000.
         for (width, pieces) in [(10_000, 161), (1_000_000, 223), (5_000_000, 283)] {
             let [low, high] = likely_depths(&spec(width), None);
+            assert!((low..=high).contains(&pieces), "{width}: {low} {high}");
+        }
+        // Measured number of pieces with the default network: 135 at width 1,000, and 228 at 10,000.
+        let network = EvaluatorKind::default_for(Geometry::STANDARD);
+        for (width, pieces) in [(1000, 135), (10_000, 228)] {
+            let [low, high] = likely_depths(&spec_with(network, width), None);
             assert!((low..=high).contains(&pieces), "{width}: {low} {high}");
         }
         assert_eq!(likely_depths(&spec(10_000), Some(20)), [20, 20]);

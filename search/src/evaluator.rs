@@ -8,7 +8,9 @@ use crate::features::{self, Features, LANES, Rows};
 use crate::generation::{Generation, Reached};
 use crate::network::{self, Active, Network, NetworkDigest, NetworkScorer};
 use crate::patterns::{ALL_PIECES, Memory, Patterns, S_AND_Z};
-use hatebeam_game::{Children, Clears, Emulator, Follow, MAX_HEIGHT, Piece, SimdLevel, Well};
+use hatebeam_game::{
+    Children, Clears, Emulator, Follow, Geometry, MAX_HEIGHT, Piece, SimdLevel, Well,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
@@ -102,6 +104,15 @@ impl EvaluatorKind {
         EvaluatorKind::PlainHoles,
         EvaluatorKind::Patterns,
     ];
+
+    /// Returns the evaluator of a run that names none: the network `network` for the standard well, which it was
+    /// trained on, and `patterns` for wells of other sizes, where the network clears fewer lines.
+    pub fn default_for(geometry: Geometry) -> EvaluatorKind {
+        let shipped = Network::shipped(Network::DEFAULT).filter(|_| geometry == Geometry::STANDARD);
+        shipped.map_or(EvaluatorKind::Patterns, |network| {
+            EvaluatorKind::Network(network.digest())
+        })
+    }
 
     /// Returns the name in a run specification.
     pub const fn name(self) -> &'static str {

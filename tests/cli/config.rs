@@ -47,7 +47,7 @@ fn flags_override_environment_and_environment_overrides_file() {
         let lines: Vec<Value> = out.lines().map(json).collect();
         assert_eq!(lines.len(), 3, "{out}");
         let end = &lines[2];
-        assert!(end["run"].as_str().unwrap().starts_with("patterns-20"));
+        assert!(end["run"].as_str().unwrap().starts_with("network-20"));
         let found = end["folder"].as_str().unwrap();
         assert!(found.starts_with(&format!("{expected}/")), "{found}");
         fs::remove_dir_all(expected).unwrap();

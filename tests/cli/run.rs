@@ -36,7 +36,7 @@ fn finished_run_has_valid_replay_and_repeated_command_prints_result() {
     let again = state.search(&["--width", "500"]);
     assert_eq!(again.depths.len(), 0);
     assert_eq!(again.summary, *summary);
-    let resumed = Search::parse(state.run(&["resume", "patterns-500-", "--json"]));
+    let resumed = Search::parse(state.run(&["resume", "network-500-", "--json"]));
     assert_eq!(resumed.summary, *summary);
 }
 
@@ -260,6 +260,11 @@ fn weights_from_file_equal_weights_from_options() {
     assert_eq!(from_file.summary, from_options.summary);
     let default = state.search(&["--width", "50"]);
     assert_ne!(default.name(), from_file.name());
+    assert!(
+        default.name().starts_with("network-50-"),
+        "{}",
+        default.name()
+    );
     let plain = state.search(&["--width", "50", "--evaluator", "plain"]);
     assert!(plain.name().starts_with("plain-50-"), "{}", plain.name());
 }
@@ -273,6 +278,8 @@ fn run_can_start_from_replay_position_or_use_other_well_size() {
     assert!(search.summary["best_lines"].as_u64().unwrap() > 100);
     run(&["replay", "verify", search.replay()]).silent_results();
     let search = state.search(&["--width", "200", "--columns", "6", "--rows", "5"]);
+    let name = search.name();
+    assert!(name.starts_with("patterns-200-"), "{name}");
     let size = ["--width", "6", "--height", "5"];
     let score = search.score();
     let verify = [

@@ -99,14 +99,14 @@ fn log_lines_of_local_run_contain_run_and_depth() {
         let spans = spans(line);
         assert_eq!(names(line), ["run", "depth"], "{line}");
         let run = spans[0].1.as_str().unwrap();
-        assert!(run.starts_with("patterns-1000-"), "{line}");
+        assert!(run.starts_with("network-1000-"), "{line}");
         assert_eq!(spans[1].1, line["depth"]);
     }
     let text = log("text");
     let is_depth_7 = |line: &&str| line.contains("committed depth depth=7 ");
     let line = text.lines().find(is_depth_7);
     let line = line.unwrap_or_else(|| panic!("{text}"));
-    assert!(line.contains(" run{run=\"patterns-1000-"), "{line}");
+    assert!(line.contains(" run{run=\"network-1000-"), "{line}");
     let end = "\"}:depth{depth=7}: hatebeam_runs::local::commit: committed depth";
     assert!(line.contains(end), "{line}");
 }
@@ -224,7 +224,7 @@ mod otlp {
         let [run] = &collector.spans("hatebeam-run", "run")[..] else {
             panic!("the collector did not receive exactly one `run` span");
         };
-        assert!(attribute(&run.attributes, "run").starts_with("patterns-500-"));
+        assert!(attribute(&run.attributes, "run").starts_with("network-500-"));
         let depths = collector.spans("hatebeam-run", "depth");
         let numbers: BTreeSet<u32> = depths
             .iter()

@@ -4,6 +4,7 @@ use crate::client::{Client, exchange};
 use crate::fake::{FakeCoordinator, serve, settings};
 use hatebeam_dashboard::{Settings, bind};
 use hatebeam_net::{Tls, Tokens, certs};
+use hatebeam_search::Network;
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -92,6 +93,10 @@ async fn calls_about_runs_and_workers_require_the_token() {
     }
     assert_eq!(client.get("/").await.status, 200);
     let session = client.get("/api/v1/session").await.json();
+    for name in Network::SHIPPED {
+        let digest = Network::shipped(name).unwrap().digest().to_string();
+        assert_eq!(session["networks"][name], digest);
+    }
     assert_eq!(
         (&session["token_required"], &session["signed_in"]),
         (&json!(true), &json!(false))

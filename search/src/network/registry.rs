@@ -26,7 +26,10 @@ fn position(name: &str) -> Option<usize> {
 impl Network {
     /// The names of the networks that are part of the program. `network` was trained only on beams, and `taught` also
     /// on public games. Their recipes are in `train/recipes/`.
-    pub const SHIPPED: [&str; 2] = ["network", "taught"];
+    pub const SHIPPED: [&str; 2] = [Network::DEFAULT, "taught"];
+
+    /// The name of the network that scores wells of the standard size by default.
+    pub const DEFAULT: &str = "network";
 
     /// Returns the network with this name, or `None` if the program contains no such network.
     pub fn shipped(name: &str) -> Option<&'static Arc<Network>> {

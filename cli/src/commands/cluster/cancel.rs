@@ -8,8 +8,8 @@ use hatebeam_proto::v1;
 
 const HELP: &str = "\
 Examples:
-  hatebeam cancel patterns-1000000-5f3a9c1e
-  hatebeam cancel patterns-25 --coordinator https://10.0.0.1:7800 --tls tls";
+  hatebeam cancel network-1000000-5f3a9c1e
+  hatebeam cancel network-25 --coordinator https://10.0.0.1:7800 --tls tls";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

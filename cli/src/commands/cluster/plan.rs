@@ -11,7 +11,7 @@ use hatebeam_cost::{
 };
 use hatebeam_host::{available_memory, cores};
 use hatebeam_runs::Retention;
-use hatebeam_search::Quiescence;
+use hatebeam_search::{Network, Quiescence};
 use std::ops::RangeInclusive;
 use std::time::UNIX_EPOCH;
 
@@ -35,8 +35,8 @@ pub(crate) struct PlanArgs {
     /// Number of shards per depth, 1 to 4096 [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
-    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, or the path of a network file
-    #[arg(long, value_name = "NAME|FILE", default_value = "patterns", value_parser = EvaluatorArg::parse)]
+    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, or the path of a network file
+    #[arg(long, value_name = "NAME|FILE", default_value = Network::DEFAULT, value_parser = EvaluatorArg::parse)]
     evaluator: EvaluatorArg,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
     #[arg(long, value_name = "MODE", default_value = "off")]

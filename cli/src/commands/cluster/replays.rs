@@ -34,12 +34,12 @@ Examples:
 const SO_FAR_HELP: &str = "\
 Examples:
   hatebeam replays so-far
-  hatebeam replays so-far patterns-1000000-5f3a9c1e --depth 120 --format svg --out game.svg";
+  hatebeam replays so-far network-1000000-5f3a9c1e --depth 120 --format svg --out game.svg";
 
 const PULL_HELP: &str = "\
 Examples:
   hatebeam replays pull --store /shared/hatebeam --best --out record.txt
-  hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e";
+  hatebeam replays pull --store /shared/hatebeam network-1000000-5f3a9c1e";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, disable_help_subcommand = true)]

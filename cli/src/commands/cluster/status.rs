@@ -14,7 +14,7 @@ Prints the given run and the workers. Without RUN, prints all runs, most recentl
 
 Examples:
   hatebeam status
-  hatebeam status patterns-1000000-5f3a9c1e --json";
+  hatebeam status network-1000000-5f3a9c1e --json";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

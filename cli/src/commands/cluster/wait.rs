@@ -9,7 +9,7 @@ Prints the run when it has ended. The exit code is 0 if the run finished, and 1 
 
 Examples:
   hatebeam wait
-  hatebeam wait patterns-1000000-5f3a9c1e --json";
+  hatebeam wait network-1000000-5f3a9c1e --json";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
