@@ -29,9 +29,9 @@ const SAVE_LIMIT: Duration = Duration::from_secs(25);
 pub struct Submission {
     /// Specification of the search.
     pub spec: RunSpec,
-    /// Rule that selects the depths whose tables are kept.
+    /// Rule that selects the depths whose wells remain in the object store.
     pub keep: Retention,
-    /// Number of shards. If `None`, the coordinator derives it from the width.
+    /// Number of shards (ranges of well hashes). If `None`, the coordinator derives it from the width.
     pub shards: Option<u32>,
     /// Limits of the run.
     pub limits: Limits,
@@ -140,8 +140,8 @@ impl Coordinator {
         self.status(&name)
     }
 
-    /// Creates a run and returns `None`. If the object store already contains a run with this name, returns that
-    /// run's manifest instead.
+    /// Creates a run and returns `None`. If the object store already contains a run with this name, returns the manifest
+    /// of the existing run instead.
     async fn create(
         &self,
         name: &str,

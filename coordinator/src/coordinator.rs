@@ -1,4 +1,5 @@
-//! The coordinator without its servers: it acquires the lease, reads the runs, and searches them one at a time.
+//! The coordinator without its servers: it acquires the lease, reads the manifest of each run (the object that contains
+//! the run's state), and searches the runs one at a time.
 
 use crate::costs::CostTracker;
 use crate::driver::{DriverError, Failed, RunDriver, mark_failed};
@@ -290,7 +291,7 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
 }
 
 /// Searches runs one after another. If another coordinator has written a run's manifest, reloads the manifest. Returns
-/// an error if this coordinator has lost the lease, or after [`MAX_SUPERSEDED`] reloads.
+/// an error if this coordinator has lost the lease, or if more than [`MAX_SUPERSEDED`] reloads are necessary.
 ///
 /// Such a write does not prove that the lease is lost: a coordinator that was suspended may write a manifest once
 /// more before it notices that it has lost the lease. The search is deterministic, so this coordinator can resume from

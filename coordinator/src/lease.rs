@@ -28,7 +28,8 @@ const GRACE: Duration = Duration::from_millis(2300);
 /// lease.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Maximum time for releasing the lease. If the store does not respond, the next coordinator waits until it expires.
+/// Maximum time for releasing the lease. If the store does not respond in this time, the next coordinator waits until
+/// the lease expires.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The content of `coordinator.json`.

@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 const OUTBOX: &str = "events";
 /// Maximum time for which shutdown waits for the delivery of queued events.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum time for which shutdown then waits for the deletion of delivered events.
+/// Maximum time for which shutdown waits for the deletion of delivered events, after it has waited for the delivery.
 const DELETION_LIMIT: Duration = Duration::from_secs(5);
 
 /// A receiver of events.

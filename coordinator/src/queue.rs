@@ -1,4 +1,5 @@
-//! The queue of runs: the last saved manifest of each run, and the client updates that are not saved yet.
+//! The queue of runs: the last saved manifest of each run (the object that contains the run's state), and the client
+//! updates that are not saved yet.
 
 use crate::update::RunUpdate;
 use hatebeam_env::watch;
@@ -142,7 +143,7 @@ impl RunQueue {
         self.put(&manifest);
     }
 
-    /// Sets the note that shows clients why a run is waiting. An empty text clears the note.
+    /// Sets the note that shows clients what delays a run. An empty text clears the note.
     pub(crate) fn note(&self, run: &str, note: String) {
         let mut runs = self.runs();
         let entry = runs.entries.get_mut(run);

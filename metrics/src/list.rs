@@ -1,7 +1,8 @@
 //! The list of all metrics, which is the only place that defines their names.
 //!
-//! `docs/metrics.md` contains this list for users, and a test compares the document with the list. No label identifies a
-//! shard or a depth, because each shard or depth would add a time series that is never removed.
+//! `docs/metrics.md` contains this list for users, and a test compares the document with the list. The glossary in
+//! `ARCHITECTURE.md` defines the terms. No label identifies a shard or a depth, because each shard or depth would add a
+//! time series that is never removed.
 
 use crate::registry::{
     Counter, Definition, Gauge, Histogram, Info, Labeled, Metric, Registry, Seconds,

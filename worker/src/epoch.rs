@@ -1,7 +1,8 @@
 //! The state of one epoch (a period of a run with a fixed set of workers).
 //!
-//! Within an epoch, a worker searches one depth after another. It expands the wells of its shards (the frontier) into
-//! candidates for the next depth, and selects the next frontier from them. An attempt is one execution of a depth.
+//! Within an epoch, a worker searches one depth after another. It owns some shards (ranges of well hashes). It expands
+//! the wells of these shards (the frontier) into candidates for the next depth, and selects the next frontier from the
+//! candidates. An attempt is one execution of a depth.
 
 use crate::error::OrderError;
 use crate::lock;
@@ -32,7 +33,8 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    /// Returns the assignment in a `prepare` order, from the point of view of the worker `name`.
+    /// Returns the assignment in a `prepare` order, from the point of view of the worker `name`. Returns an error if the
+    /// assignment is invalid.
     pub(crate) fn of(name: &str, order: &Prepare) -> Result<Assignment, OrderError> {
         let bad = |reason: &str| OrderError::bad_order(reason);
         let shards = order.owners.len();

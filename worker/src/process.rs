@@ -32,7 +32,7 @@ pub struct Process {
     pub threads: usize,
     /// Maximum memory use of the process in bytes.
     pub memory_bytes: u64,
-    /// Scratch directory for tables. Tables of earlier processes in this directory are deleted.
+    /// Scratch directory for tables (files of wells). Tables of earlier processes in this directory are deleted.
     pub dir: PathBuf,
     /// The object store.
     pub objects: Objects,
@@ -40,7 +40,7 @@ pub struct Process {
     pub tls: Option<Tls>,
     /// Token for calls to the coordinator, if the coordinator requires one.
     pub token: Option<Token>,
-    /// Whether batches of children are compressed.
+    /// Whether batches of children (candidate wells for the next depth) are compressed.
     pub compress: bool,
     /// Function that returns the resident memory of the process in bytes.
     pub rss: fn() -> u64,

@@ -138,7 +138,7 @@ impl Cluster {
         worker
     }
 
-    /// Creates a worker without a coordinator, to which tests send orders with [`Worker::execute`].
+    /// Creates a worker whose coordinator never answers. Tests send orders with [`Worker::execute`].
     pub(crate) fn worker(&self, name: &str) -> Worker {
         self.worker_of(name, Arc::new(SilentCoordinator))
     }

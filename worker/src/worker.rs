@@ -20,9 +20,9 @@ pub struct Settings {
     pub address: String,
     /// Number of search threads.
     pub threads: usize,
-    /// Maximum memory use of the worker in bytes; 0 if unknown. The coordinator assigns only as many shards as fit.
+    /// Maximum memory use of the worker in bytes; 0 if unknown. The coordinator assigns only as many wells as fit.
     pub memory_bytes: u64,
-    /// Whether batches of children are compressed.
+    /// Whether batches of children (candidate wells for the next depth) are compressed.
     pub compress: bool,
     /// Maximum number of batches that are queued for a peer, usually
     /// [`QUEUED_BATCHES`](hatebeam_proto::batch::QUEUED_BATCHES). If the queue is full, search threads block until

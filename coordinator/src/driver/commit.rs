@@ -1,4 +1,5 @@
-//! Committing a depth: waiting for its tables, and saving the manifest that lists them.
+//! Committing a depth: waiting until the workers have uploaded its tables (files that contain its wells), and saving the
+//! manifest that lists these tables.
 
 use super::error::EpochError;
 use super::failures::Retries;
@@ -32,7 +33,7 @@ pub(super) struct Selected {
 }
 
 impl RunDriver {
-    /// Starts to commit a depth: waits for its table uploads in the background.
+    /// Starts to wait for the table uploads of a depth, in the background.
     pub(super) fn pending(
         &self,
         workers: &EpochWorkers,

@@ -6,7 +6,8 @@ use crate::registry::WorkerError;
 use hatebeam_proto::messages::{AnswerKind, Count, OrderKind};
 use hatebeam_search::{CountQuery, Cut, CutSearch, DigitCounts};
 
-/// A cut whose ties are not resolved yet, and the median of the survivors' scores.
+/// A cut, and the median of the survivors' scores. Which of the candidates that tie at the cut survive is not decided
+/// yet.
 pub(super) struct FoundCut {
     pub(super) cut: Cut,
     pub(super) median: i32,

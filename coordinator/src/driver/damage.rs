@@ -1,4 +1,5 @@
-//! Handling of committed depths whose tables cannot be read. The depths after the last intact one are searched again.
+//! Handling of committed depths whose tables (the stored wells) cannot be read. The depths after the last intact one are
+//! searched again.
 //! The search is deterministic, so it finds the same wells.
 
 use super::state::RunDriver;
@@ -7,7 +8,8 @@ use std::collections::BTreeMap;
 
 impl RunDriver {
     /// Checks the last committed depth after a worker has reported damage, and drops the depth if it is damaged.
-    /// Returns `true` if the depth was dropped. Returns an error if the network of the run is missing or damaged.
+    /// Returns `true` if the depth was dropped. Returns an error if the run's network is missing or damaged, or if the
+    /// depth cannot be checked.
     pub(super) async fn drop_if_damaged(&mut self, worker: &str) -> Result<bool, ManifestError> {
         fetch_network(&self.parts.objects, &self.manifest().spec.evaluator).await?;
         let Some(last) = self.manifest().last() else {

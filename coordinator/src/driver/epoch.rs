@@ -180,8 +180,8 @@ impl RunDriver {
         Ok(depth)
     }
 
-    /// Adds the expansion times of a depth to the measured speeds. Assumes that the parents are spread evenly over
-    /// the shards.
+    /// Adds the expansion times of a depth to the measured speeds. Assumes that the parents (the expanded wells) are
+    /// spread evenly over the shards.
     fn measure(&mut self, workers: &EpochWorkers, parents: u64, explored: &Explored) {
         let shards = self.owners.len().max(1) as u64;
         for (member, &busy) in workers.members.iter().zip(&explored.busy_micros) {

@@ -1,4 +1,5 @@
-//! The end of a run: reading back the best game, saving the final state, and deleting garbage.
+//! The end of a run: reading back the best game (finding its wells in the stored tables), saving the final state, and
+//! deleting garbage (objects that no manifest lists).
 
 use super::error::DriverError;
 use super::state::{RunDriver, RunEnd};

@@ -1,4 +1,4 @@
-//! Waiting for enough workers before an epoch begins.
+//! Waiting for enough workers before an epoch (a period of a run with a fixed set of workers) begins.
 
 use super::assign::shards_in;
 use super::state::{RunDriver, RunEnd};

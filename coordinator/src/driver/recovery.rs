@@ -1,4 +1,4 @@
-//! Recovery from a failed depth.
+//! Recovery from a failed depth: retries, and quarantines of workers that fail repeatedly.
 
 use super::error::DriverError;
 use super::state::RunDriver;
@@ -36,8 +36,8 @@ impl RunDriver {
         let is_excluded = self.quarantine(workers);
         if is_excluded {
             // The other workers may be able to search the depth without the quarantined one, so this failure must not
-            // fail the run. If the other workers keep failing too, the run still fails: failures that cause no
-            // quarantine count, and each further quarantine of a worker lasts twice as long, up to a maximum.
+            // fail the run. If the other workers keep failing, the run still fails, because failures that do not cause
+            // a quarantine are counted.
             return Ok(Duration::ZERO);
         }
         if is_gone {

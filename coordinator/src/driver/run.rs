@@ -1,4 +1,4 @@
-//! The main loop of a run's search, which runs one epoch after another.
+//! The main loop of a run's search, which runs one epoch (a period with a fixed set of workers) after another.
 
 use super::epoch::EpochEnd;
 use super::error::{DriverError, EpochError};
@@ -62,7 +62,7 @@ impl RunDriver {
         }
     }
 
-    /// Starts the search, or resumes it after the last committed depth.
+    /// Starts the search, or resumes it after the last committed depth whose tables are stored.
     fn begin(&mut self) -> Result<(), DriverError> {
         if self.manifest().depths.is_empty() {
             let record = first_record(&self.manifest().spec)?;

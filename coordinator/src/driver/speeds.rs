@@ -1,4 +1,4 @@
-//! Measured speeds of workers, which determine their shares of the shards.
+//! Measured speeds of workers, which determine their shares of the search.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Measured {
 pub(super) struct Speeds(BTreeMap<String, Measured>);
 
 impl Speeds {
-    /// Adds a worker's expansion of one depth.
+    /// Adds the measurement of a worker's expansion of one depth.
     pub(super) fn add(&mut self, worker: &str, wells: u64, busy_micros: u64) {
         let measured = self.0.entry(worker.to_owned()).or_default();
         measured.wells = measured.wells.saturating_add(wells);

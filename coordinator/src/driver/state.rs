@@ -22,11 +22,11 @@ pub(crate) struct RunDriver {
     pub(super) versioned: VersionedManifest,
     pub(super) failures: FailureTracker,
     pub(super) retries: Retries,
-    /// Name of the worker that owned each shard in the last epoch.
+    /// Name of the worker that owned each shard (range of well hashes) in the last epoch.
     pub(super) owners: Vec<String>,
     /// Total search time in seconds, including that of earlier coordinators.
     pub(super) seconds: f64,
-    /// Cost of waiting for workers since the last committed depth.
+    /// Cost since the last committed depth of waiting for workers, and of pauses before retries.
     pub(super) waiting: Micros,
     pub(super) speeds: Speeds,
     /// Whether the budget warning for the current limits was sent.
@@ -64,7 +64,7 @@ impl RunDriver {
         last.map_or(0, |last| last.record.depth)
     }
 
-    /// Sets the note that shows clients why the run is waiting. An empty text clears the note.
+    /// Sets the note that shows clients what delays the run. An empty text clears the note.
     pub(super) fn note(&self, text: impl Into<String>) {
         self.parts.queue.note(&self.manifest().name, text.into());
     }

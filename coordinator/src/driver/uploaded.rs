@@ -1,4 +1,4 @@
-//! Checks the tables that a worker reports as uploaded, before a manifest lists them.
+//! Checks the tables (files of wells) that a worker reports as uploaded, before a manifest lists them.
 
 use crate::registry::WorkerError;
 use hatebeam_objects::Objects;

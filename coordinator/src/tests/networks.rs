@@ -88,7 +88,7 @@ async fn network_is_checked_and_stored_before_the_run_exists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_without_its_network_fails_at_a_restart_and_continues_after_another_submission() {
+async fn run_without_its_network_fails_at_a_restart_and_is_reopened_by_another_submission() {
     let cluster = Cluster::new();
     let first = cluster.coordinator("a").await;
     let network = network("restart");

@@ -1,4 +1,5 @@
-//! The receiving side of the exchange of children (candidate wells for the next depth) between workers.
+//! The receiving side of the exchange of children (candidate wells for the next depth) between workers. A worker
+//! receives the children of the shards (ranges of well hashes) that it owns.
 
 use super::Traffic;
 use super::spot_check::{PeerFault, Sample, Scorer, SpotCheck};
@@ -37,7 +38,8 @@ struct Position {
 struct Inbound {
     position: Position,
     epoch: Arc<EpochExchange>,
-    /// Destination of received children. `None` before the epoch's first attempt, and while no depth is being expanded.
+    /// Destination of received children. `None` before the epoch's first attempt, and after the wells of a depth have
+    /// been selected.
     candidates: Option<Arc<Candidates>>,
     /// Whether the epoch has ended.
     is_closed: bool,
@@ -47,7 +49,7 @@ struct Inbound {
 pub(crate) struct EpochExchange {
     pub(crate) run: String,
     pub(crate) epoch: u64,
-    /// Depth of the frontier with which the epoch begins.
+    /// Depth at which the epoch begins.
     pub(crate) depth: u32,
     pub(crate) geometry: Geometry,
     /// For each shard, whether this worker owns it.
@@ -88,8 +90,8 @@ impl InboundControl {
         });
     }
 
-    /// Drops this side's reference to the candidates of the current depth. Streams that are still open keep theirs until
-    /// they end.
+    /// Drops this side's reference to the candidates of the current depth. Streams that are still open keep their
+    /// references until they end.
     pub(crate) fn release_candidates(&self) {
         self.modify(|inbound| inbound.candidates = None);
     }

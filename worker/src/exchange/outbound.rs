@@ -1,4 +1,5 @@
-//! The sending side of the exchange of children (candidate wells for the next depth) with peers, the other workers.
+//! The sending side of the exchange of children (candidate wells for the next depth) with peers, the other workers. Each
+//! child goes to the worker that owns the child's shard (a range of well hashes).
 
 use super::Traffic;
 use crate::error::OrderError;
@@ -24,7 +25,7 @@ pub(crate) struct Outbound<'a> {
     pub(crate) env: &'a Env,
     pub(crate) link: &'a Arc<dyn PeerLink>,
     pub(crate) peers: &'a [Peer],
-    /// Header of all streams. Each stream replaces the secret with that of its peer.
+    /// Header of all streams. Each stream replaces the secret with the one that this worker shares with the peer.
     pub(crate) header: StreamHeader,
     /// The owner of each shard.
     pub(crate) owners: &'a Arc<Vec<Owner>>,

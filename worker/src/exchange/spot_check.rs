@@ -2,8 +2,8 @@
 //!
 //! The score of a child determines whether the child stays in the beam. A peer with faulty memory or a modified program
 //! could send any score. Therefore, one child of each batch is scored again. If the child is wrong, this batch and all
-//! later batches of the peer are dropped. The next `count` order of the epoch then fails with an error that names the
-//! peer.
+//! later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error that
+//! names the peer.
 
 use crate::lock;
 use hatebeam_game::Emulator;

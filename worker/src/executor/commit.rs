@@ -1,4 +1,5 @@
-//! Commit of a depth: the depth's tables are written, uploaded, and cached on this machine for later epochs.
+//! Commit of a depth: the worker writes its wells of this depth as tables, uploads the tables, and caches them on this
+//! machine for later epochs.
 
 use crate::epoch::{Committed, Epoch};
 use crate::error::OrderError;

@@ -1,4 +1,5 @@
-//! Loading of the wells with which an epoch (a period with a fixed set of workers) begins.
+//! Loading of the wells with which an epoch (a period with a fixed set of workers) begins. A worker loads the shards
+//! (ranges of well hashes) that it owns. Each table contains the wells of one shard.
 
 use super::Executor;
 use crate::error::OrderError;

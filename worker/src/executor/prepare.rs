@@ -199,7 +199,7 @@ mod tests {
         cluster.objects = direct;
         let worker = cluster.worker("w0");
         let AnswerKind::Failed(missing) = worker.execute(1, order.clone()).await else {
-            panic!("the network is missing");
+            panic!("the order succeeded without its network");
         };
         assert_eq!(missing.kind, FailureKind::Damaged);
         let key = format!("networks/{digest}");
