@@ -20,7 +20,7 @@ pub(crate) struct ReplayInput {
     /// Read the replay from this file
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Encoding of the replay [default: detected]
+    /// Encoding of the replay [default: detected from the text]
     #[arg(long, value_name = "ENCODING", value_parser = encoding_parser(), ignore_case = true)]
     pub(crate) from: Option<Encoding>,
 }

@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     /// The command line is invalid: exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// The results already contain the failure: exit code 1 without a message.
+    /// The printed results already report the failure: exit code 1 without a message.
     #[error("not valid")]
     Printed,
     /// A signal stopped the command, and the command has reported it: exit code [`INTERRUPTED`] without a message.
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Reports an error and returns the exit code. A closed pipe, such as that of `| head`, is a success, because the
+    /// Reports an error and returns the exit code. A closed pipe, for example because of `| head`, is a success, because the
     /// reader needs no more output.
     pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         if is_closed_pipe(error) {

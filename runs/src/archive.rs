@@ -1,5 +1,5 @@
-//! Read access to a run in the object store. A game is read back from its last well to its first: a lookup in the tables
-//! of a depth finds the previous well.
+//! Read access to a run in the object store. A game is read back from its last well to its first: lookups in the tables of
+//! each earlier depth find the game's well at that depth.
 //!
 //! A table contains the wells of one shard (a range of well hashes) at one depth (the number of pieces
 //! placed). A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
@@ -103,7 +103,7 @@ pub enum ReadError {
     /// The keys of the game clear a different number of rows, which indicates a bug in this program.
     #[error("the game should clear {expected} lines, but clears {found} when its keys are played")]
     Score {
-        /// Rows cleared according to the tables.
+        /// Rows cleared when the game was read back.
         expected: u32,
         /// Rows cleared when the keys are played.
         found: u32,
@@ -150,7 +150,7 @@ impl ReadError {
 pub struct Fetched {
     /// Number of tables.
     pub tables: usize,
-    /// Total size of the tables.
+    /// Total size of the tables, in bytes.
     pub bytes: u64,
 }
 
@@ -362,7 +362,7 @@ pub struct ReadBack {
     pub seconds: f64,
 }
 
-/// Reads back the best game of a run, or the game through the best well at `depth` if a depth is given.
+/// Reads back the best game of a run. If `depth` is given, reads back the game through the best well at that depth instead.
 ///
 /// # Errors
 /// Returns a [`ReadError`] if the game cannot be read back, or if its keys clear a different number of rows.

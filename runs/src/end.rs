@@ -29,7 +29,7 @@ impl RunState {
         RunState::Failed,
     ];
 
-    /// Returns the name used in JSON and metrics.
+    /// Returns the name of the state, which is also its serialized form.
     pub const fn name(self) -> &'static str {
         match self {
             RunState::Queued => "queued",
@@ -78,7 +78,7 @@ impl EndReason {
         EndReason::Interrupted,
     ];
 
-    /// Returns the name used in JSON. A limit has the name of the option that sets it.
+    /// Returns the name of the reason, which is also its serialized form. A limit has the name of the option that sets it.
     pub const fn name(self) -> &'static str {
         match self {
             EndReason::Over => "over",

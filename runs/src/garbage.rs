@@ -12,7 +12,7 @@ const DEPTH_FOLDERS: [&str; 2] = ["frontier", "tables"];
 pub struct Garbage {
     /// Number of objects.
     pub objects: u64,
-    /// Total size of the objects.
+    /// Total size of the objects, in bytes.
     pub bytes: u64,
 }
 

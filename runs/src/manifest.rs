@@ -36,9 +36,9 @@ pub struct CommittedDepth {
     pub record: DepthRecord,
     /// Number of children that workers sent to other workers.
     pub sent: u64,
-    /// Total size of the messages that carried these children.
+    /// Total size of the messages that carried these children, in bytes.
     pub sent_bytes: u64,
-    /// List of the tables. It is `None` for the first depth, because its only well is in the specification.
+    /// List of the tables. The first depth has no list, because the specification determines its only well.
     pub tables: Option<TableList>,
     /// Cost of the run between the commits of the previous depth and this depth.
     #[serde(default, rename = "cost_micros")]
@@ -231,8 +231,8 @@ impl Manifest {
         }
     }
 
-    /// Checks that `tables` are plausible for a depth with `count` wells: each shard has at most one table, and the tables
-    /// contain `count` wells in total.
+    /// Checks that `tables` can be the tables of a depth with `count` wells: each table has an existing shard, each shard has
+    /// at most one table, and the tables contain `count` wells in total.
     ///
     /// # Errors
     /// Returns a description of the problem.

@@ -3,15 +3,15 @@
 use crate::retention::Retention;
 use hatebeam_search::{TABLE_BUFFER_BYTES, TABLE_WELLS};
 
-/// Upper bound on the memory per well of width, in bytes, without the buffers of the threads.
+/// Upper bound on the memory per well of the beam's width, in bytes, without the buffers of the threads.
 const MEMORY_PER_WELL: u64 = 100;
 /// Upper bound on the memory that the process needs in addition to its wells, in bytes.
 const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per well in a table, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns an upper bound on the memory per well of width, in bytes. Each thread has a buffer for each table. With 72
-/// threads and a width of 1,000,000,000 wells, these buffers take 11 GB.
+/// Returns an upper bound on the memory per well of the beam's width, in bytes. Each thread has a buffer for each table.
+/// With 72 threads and a width of 1,000,000,000 wells, these buffers take 11 GB.
 fn bytes_per_well(threads: usize) -> u64 {
     MEMORY_PER_WELL + (threads * TABLE_BUFFER_BYTES).div_ceil(TABLE_WELLS) as u64
 }
@@ -50,7 +50,7 @@ mod tests {
     fn memory_includes_a_buffer_per_thread_and_table() {
         let width = 1_000_000_000;
         let buffers = memory_needed(width, 72) - memory_needed(width, 0);
-        // 61,035 tables, 72 threads, 64 children of 40 bytes.
+        // 61,035 tables x 72 threads x 64 children x 40 bytes = 11.25 GB.
         assert!(
             (11_250_000_000..12_300_000_000).contains(&buffers),
             "{buffers}"

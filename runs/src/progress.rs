@@ -34,7 +34,7 @@ pub struct Projection {
     pub basis: &'static str,
 }
 
-/// Rows cleared by the best games found with the evaluator `patterns`: pairs of the decimal logarithm of the
+/// Rows cleared by the best games found with the evaluator `patterns`. Each pair contains the decimal logarithm of the
 /// width and the number of rows.
 const PATTERNS: &[(f64, f64)] = &[
     (3.0, 32.0),
@@ -60,7 +60,7 @@ const CELLS_PER_LINE: f64 = 10.0;
 const CELLS_PER_PIECE: f64 = 4.0;
 /// Typical number of filled cells in the standard well when a game is over.
 const CELLS_LEFT: f64 = 134.0;
-/// Lowest and highest likely ratio of a game's length to the length interpolated for its width. The length is
+/// Lowest and highest likely ratio of a game's length to the length interpolated for the beam's width. The length is
 /// a chaotic function of the width, and weights have an even larger effect.
 const RANGE: [f64; 2] = [0.8, 1.3];
 

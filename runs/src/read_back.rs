@@ -26,9 +26,9 @@ pub trait ReadableRun {
 /// A game that has been verified by the exact rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BestGame {
-    /// Number of rows cleared. If the run starts from a replay, the rows cleared before the start count.
+    /// Number of rows cleared. If the run starts from a replay, this includes the rows cleared before the start.
     pub score: u32,
-    /// The wells from the start of the game to the last one before its end. If the run starts from a well, so
+    /// The wells from the start of the game to the last well before the game ends. If the run starts from a well, so
     /// does the game.
     pub wells: Vec<Well>,
     /// The keys of the whole game.
@@ -52,7 +52,7 @@ pub enum GameError {
     /// A lookup failed.
     #[error("cannot read the best game back")]
     Store(#[from] StoreError),
-    /// No sequence of keys plays the wells as a game.
+    /// No sequence of keys leads through the wells of the game.
     #[error("cannot play the wells of the best game")]
     Path(#[from] PathError),
     /// The best well in a depth's record is invalid.

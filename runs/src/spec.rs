@@ -25,7 +25,7 @@ pub struct RunSpec {
     pub start: Start,
     /// Evaluator of the wells.
     pub evaluator: EvaluatorSpec,
-    /// Fingerprint that identifies the program's search algorithm. Specifications of version 0.1.0 do not contain it.
+    /// Fingerprint of the search algorithm. Specifications that version 0.1.0 wrote do not contain it.
     #[serde(default = "Fingerprint::first")]
     pub search: Fingerprint,
 }

@@ -51,7 +51,7 @@ impl SeriesArgs {
         }
     }
 
-    /// Prints a contest and writes its CSV file.
+    /// Prints a contest, and writes its CSV file if --csv is given.
     pub(super) fn show(&self, contest: &Contest) -> anyhow::Result<()> {
         if let Some(path) = &self.csv {
             fs::write(path, contest.csv())

@@ -48,7 +48,7 @@ pub(crate) struct EndgameArgs {
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct ResultJson {
-    /// Number of the earliest piece from which the search ran; `None` if it started from a well.
+    /// Number of the earliest piece from which the search ran; `None` if the search started from a well.
     from: Option<usize>,
     score: u32,
     /// Score of the given replay; `None` if the search started from a well.

@@ -82,8 +82,8 @@ struct ChanceArgs {
     /// standard input]
     #[arg(long, value_name = "PIECES")]
     seen: Option<String>,
-    /// Pieces left in the bag after those of --seen [default: the pieces that remain if the bag was full before the first
-    /// piece of --seen]
+    /// Pieces left in the bag after the pieces of --seen have been drawn [default: the pieces that remain if the bag was full
+    /// before the first piece of --seen]
     #[arg(long, value_name = "PIECES", requires = "seen")]
     left: Option<String>,
     #[command(flatten)]
@@ -94,7 +94,7 @@ struct ChanceArgs {
     /// Find only the best move, which takes less time
     #[arg(long, requires = "seen")]
     best: bool,
-    /// Read or print JSON objects
+    /// Print JSON; without --seen, the output is always JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -29,8 +29,8 @@ use thiserror::Error;
 /// Name of the folder for the files of the best game, inside a run's folder.
 pub const REPLAYS: &str = "replays";
 
-/// Copies the files of a run's best game to a new folder in `replays`, which gets the name of the folder `run`. Returns the
-/// path of the new folder, or `None` if the run has no such files.
+/// Copies the files of a run's best game from the folder `run` to the folder of the same name in `replays`. Returns the path
+/// of that folder, or `None` if the run has no such files.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written.

@@ -81,8 +81,9 @@ impl Run {
     /// committed depths remain, and the run can be opened and searched again.
     ///
     /// # Errors
-    /// Returns an error if a depth cannot be committed, for example [`StoreError::DiskFull`]. Damaged wells
-    /// at the last depth are not an error, because the search continues from the last intact depth.
+    /// Returns [`RunError::Spec`] if the run began with another search algorithm. Returns another error if a depth cannot be
+    /// committed, for example because of [`StoreError::DiskFull`]. Damaged wells at the last depth are not an error, because
+    /// the search continues from the last intact depth.
     pub fn search(
         mut self,
         settings: &Settings,

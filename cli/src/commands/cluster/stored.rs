@@ -76,13 +76,13 @@ impl FromStoreArgs {
             let depth = manifest.last().map_or(0, |last| last.record.depth);
             let lines = manifest.best_lines();
             let (state, stored) = (manifest.state, manifest.stored_bytes());
-            // Writing to a string cannot fail.
             if json {
                 let line = serde_json::json!({
                     "run": manifest.name, "state": state, "depth": depth,
                     "best_lines": manifest.result.as_ref().map_or(lines, |result| result.lines),
                     "width": manifest.spec.width, "stored_bytes": stored,
                 });
+                // Writing to a string cannot fail.
                 let _ = writeln!(text, "{line}");
             } else {
                 let (name, stored) = (&manifest.name, bytes(stored));

@@ -7,7 +7,7 @@ use anyhow::bail;
 use hatebeam_game::{Encoding, Key, Record, ReplayFault, play};
 use hatebeam_report::count;
 
-/// A replay and the record of the game that it plays against the given enemy.
+/// A replay, and the record of playing it against an enemy.
 pub(super) struct PlayedReplay {
     pub(super) replay: Replay,
     pub(super) record: Record,
