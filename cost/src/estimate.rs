@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_of_earlier_run_is_preferred_to_guessed_machines() {
+    fn earlier_speed_is_preferred_to_guessed_machines() {
         let mut inputs = estimate_of(200_000, vec![worker("", Some(0.0))]);
         inputs.runs = vec![EarlierRun {
             name: "other".to_owned(),

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_is_plausible() {
+    fn built_in_prices_are_plausible() {
         let table = PriceTable::get();
         assert!(table.instances.len() >= 5);
         for instance in &table.instances {

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_delete_requests_are_free() {
+    fn delete_requests_are_not_charged() {
         let stats = Stats {
             gets: 3,
             deletes: 2000,

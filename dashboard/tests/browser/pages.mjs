@@ -304,7 +304,7 @@ const steps = {
     await page.shows("queued");
     const { spec, keep, max_cost_micros: micros, max_seconds: seconds } = JSON.parse(await send("submitted"));
     const { evaluator, ...search } = JSON.parse(spec);
-    assert.match(search.search, /^\d+-/, "the fingerprint of the search");
+    assert.match(search.search, /^\d+-/, "the specification has no search fingerprint");
     delete search.search;
     assert.deepEqual(search, { width: 250_000, well: { columns: 10, rows: 16, clear_above_bar: false }, start: "empty" });
     // The server adds the default weights.

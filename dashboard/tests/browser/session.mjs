@@ -62,7 +62,7 @@ export class Session {
   /** Ends the session and checks that the page has sent requests only to its own host. */
   async close() {
     await this.chromium.close();
-    assert.deepEqual([...this.page.hosts], [new URL(this.url).host], "the page loads nothing from other hosts");
+    assert.deepEqual([...this.page.hosts], [new URL(this.url).host], "the page sent requests to other hosts");
     console.log("@done");
     // An open standard input would keep the script running.
     process.stdin.destroy();
