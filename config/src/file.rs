@@ -282,7 +282,7 @@ fn most_similar<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
         .map(|(_, name)| name)
 }
 
-/// Converts a TOML value to the text that a user would type on the command line.
+/// Converts a TOML value to the value of a flag. Returns the reason if the flag cannot have this value.
 fn given(flag: &Arg, value: &DeValue<'_>) -> Result<Given, String> {
     match value {
         DeValue::Boolean(on) if is_switch(flag) => Ok(Given::Switch(*on)),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Value of `--config` or [`VARIABLE`] that disables the configuration file.
 pub(crate) const NONE: &str = "none";
 
-/// Environment variable that names the file.
+/// Environment variable that names the configuration file.
 pub(crate) const VARIABLE: &str = "HATEBEAM_CONFIG";
 
 /// Location of the configuration file.

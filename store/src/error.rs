@@ -74,7 +74,7 @@ pub enum StoreError {
         /// The newest supported format.
         known: u64,
     },
-    /// A file is damaged: its contents differ from the data that was written.
+    /// The contents of a file are invalid, usually because the file is damaged.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {
         /// The file.

@@ -305,7 +305,7 @@ pub(crate) fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<()
     }
 }
 
-/// Returns the boundaries between the tables: the first well of every table except the first one.
+/// Returns the boundaries between the tables: the first well of every table except the first table.
 fn boundaries(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
     let count: u64 = shards.iter().map(|shard| shard.len() as u64).sum();
     let tables = (threads as u64)

@@ -97,8 +97,8 @@ impl RunStore {
         Ok(())
     }
 
-    /// Reads every kept depth from disk and checks the block checksums, the count and the digest.
-    /// Returns each damaged depth with an error.
+    /// Reads every depth that has tables from disk, and checks the block checksums, the count and the
+    /// digest. Returns each damaged depth with an error.
     pub fn verify(&self) -> Vec<(u32, StoreError)> {
         let kept = || self.depths().iter().filter(|record| record.kept);
         // A second instance of RocksDB reads from disk, whereas the first one may read from its
