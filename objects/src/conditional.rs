@@ -1,4 +1,4 @@
-//! Retries of conditional writes.
+//! Retries of conditional writes, which are applied only if a condition holds.
 //!
 //! If the response to an attempt is lost, the client cannot determine whether the write was applied. The next
 //! attempt may then find the object changed by the first attempt. Every conditional write therefore stores a

@@ -27,7 +27,7 @@ struct Progress {
 
 /// The reason why a download stopped early.
 enum Stop {
-    /// The connection broke, so the download can be resumed.
+    /// The connection broke. The download can be resumed.
     Cut(String),
     /// The download cannot be resumed.
     Failed(ObjectError),
