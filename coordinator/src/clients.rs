@@ -140,8 +140,8 @@ impl Coordinator {
         self.status(&name)
     }
 
-    /// Creates a run and returns `None`. If the object store already contains a run with this name, returns the manifest
-    /// of the existing run instead.
+    /// Creates a run and returns `None`. If the object store already contains a run with this name, returns the
+    /// manifest of the existing run instead.
     async fn create(
         &self,
         name: &str,

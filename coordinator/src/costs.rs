@@ -31,7 +31,6 @@ struct Current {
     counted: RequestCounts,
 }
 
-/// Tracker of the current run's usage and cost.
 pub(crate) struct CostTracker {
     env: Env,
     registry: Arc<WorkerRegistry>,
@@ -87,7 +86,6 @@ impl CostTracker {
         present
     }
 
-    /// Starts charging a run.
     pub(crate) fn begin(&self, manifest: &Manifest) {
         let counted = self.requests();
         let wall_ms = self.env.wall_ms();
@@ -105,7 +103,6 @@ impl CostTracker {
         self.advance();
     }
 
-    /// Stops charging the current run.
     pub(crate) fn end(&self) {
         *self.current() = None;
     }
@@ -174,7 +171,6 @@ impl CostTracker {
         current.map(|current| current.ledger.clone())
     }
 
-    /// Returns the cost of a run for clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
         // An ended run stays the current one while its garbage is collected, but is no longer charged.
         let is_open = manifest.is_open();

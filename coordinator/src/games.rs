@@ -160,7 +160,6 @@ impl Games {
     }
 }
 
-/// Converts a read error to an error for the client.
 fn describe(manifest: &Manifest, error: &ReadError) -> RequestError {
     let reason = with_causes(error);
     if error.is_dropped() {

@@ -1,7 +1,7 @@
 //! The lease on an object store: the object `coordinator.json`, which identifies the active coordinator.
 //!
-//! The coordinator that holds the lease renews it by rewriting the object, every second while a run is open and every ten
-//! seconds otherwise. The object contains the interval. If the object exists when another coordinator starts, that
+//! The coordinator that holds the lease renews it by rewriting the object, every second while a run is open and every
+//! ten seconds otherwise. The object contains the interval. If the object exists when another coordinator starts, that
 //! coordinator waits somewhat longer than the interval, and takes over the lease if the object has not changed.
 //!
 //! A coordinator that was suspended does not notice a takeover immediately, so two coordinators may believe that they
@@ -68,14 +68,12 @@ fn expiry(record: Option<&Record>) -> Duration {
     Duration::from_millis(renewal) + GRACE
 }
 
-/// Identity of a coordinator in the lease.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
     pub(crate) address: String,
 }
 
-/// A lease that this process holds.
 pub(crate) struct Lease {
     objects: Objects,
     /// Whether the store honors conditional writes.
@@ -508,7 +506,6 @@ mod tests {
         assert!(began.elapsed() >= PATIENCE);
     }
 
-    /// Returns the number of renewals within this time.
     async fn renewals_within(heartbeat: &Heartbeat, time: Duration) -> u64 {
         let before = *heartbeat.renewals().borrow();
         tokio::time::sleep(time).await;

@@ -99,12 +99,10 @@ impl RunQueue {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Notifies the receivers of [`updates`](RunQueue::updates).
     pub(crate) fn notify_updates(&self) {
         self.updates.send_modify(|count| *count += 1);
     }
 
-    /// Adds a run, or replaces its manifest.
     pub(crate) fn put(&self, manifest: &Manifest) {
         let mut runs = self.runs();
         if manifest.state == RunState::Running {
@@ -183,7 +181,6 @@ impl RunQueue {
         entry.is_some_and(|entry| entry.update.is_some())
     }
 
-    /// Returns the last saved manifest of a run.
     pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {
         let runs = self.runs();
         let entry = runs.entries.get(run)?;
@@ -205,7 +202,6 @@ impl RunQueue {
         Some(next.name.clone())
     }
 
-    /// Chooses the run to search next and makes it the current one.
     pub(crate) fn begin_next(&self) -> Option<String> {
         let next = self.next();
         self.runs().current.clone_from(&next);

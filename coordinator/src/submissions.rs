@@ -2,8 +2,8 @@
 //!
 //! A coordinator that has lost the lease without noticing may still accept a run. Its successor has already listed the
 //! runs and would miss this one. Therefore a coordinator writes a note before it writes the manifest of a run that it
-//! creates or reopens. The active coordinator lists the notes regularly and adds the open runs that are missing from its
-//! queue. It deletes the notes after it has confirmed that it still holds the lease.
+//! creates or reopens. The active coordinator lists the notes regularly and adds the open runs that are missing from
+//! its queue. It deletes the notes after it has confirmed that it still holds the lease.
 
 use crate::parts::Parts;
 use hatebeam_env::watch;
@@ -67,8 +67,8 @@ fn run_of(key: &str) -> Option<&str> {
     Some(name.rsplit_once('-')?.0)
 }
 
-/// Adopts submitted runs at regular intervals. When the lease is lost, the sender of `renewals` is dropped. The function
-/// then adopts no more runs and waits forever, so it never returns.
+/// Adopts submitted runs at regular intervals. When the lease is lost, the sender of `renewals` is dropped. The
+/// function then adopts no more runs and waits forever, so it never returns.
 pub(crate) async fn keep_adopting(
     parts: Arc<Parts>,
     mut renewals: watch::Receiver<u64>,

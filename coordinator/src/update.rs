@@ -12,7 +12,6 @@ pub(crate) struct RunUpdate {
 }
 
 impl RunUpdate {
-    /// A request to stop the run.
     pub(crate) const STOP: RunUpdate = RunUpdate {
         limits: None,
         stop_requested: Some(true),

@@ -52,9 +52,9 @@ fn kib_of(text: &str, name: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Returns the sum of the times spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`. The
-/// fields are counted from the last closing parenthesis, which ends field 2. This field is the program's name, and may
-/// contain parentheses and spaces.
+/// Returns the sum of the times spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`.
+/// The fields are counted from the last closing parenthesis, which ends field 2. This field is the program's name, and
+/// may contain parentheses and spaces.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();

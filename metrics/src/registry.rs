@@ -233,7 +233,6 @@ impl Labeled<Histogram> {
 
 /// A metric that [`Labeled`] can contain.
 pub(crate) trait Series: Metric {
-    /// The underlying library type of this metric.
     type Raw: Clone + EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static;
 
     fn new_raw() -> Self::Raw;

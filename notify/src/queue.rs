@@ -48,7 +48,6 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Records that the hook has accepted the event.
     pub(crate) fn accept(self) {
         let mut missing = self
             .receipt
@@ -72,7 +71,6 @@ struct Waiting {
     has_ended: bool,
 }
 
-/// A queue of events for one hook.
 #[derive(Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
@@ -132,7 +130,6 @@ impl Queue {
         self.lock().is_aborted
     }
 
-    /// Refuses further events.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
@@ -149,7 +146,6 @@ impl Queue {
         dropped.len()
     }
 
-    /// Records that the hook's thread has ended.
     pub(crate) fn set_ended(&self) {
         self.lock().has_ended = true;
         self.changed.notify_all();

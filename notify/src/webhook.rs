@@ -28,7 +28,6 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 type Sender = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// A hook that sends events to a URL.
 pub(crate) struct Webhook {
     uri: Uri,
     key: Option<hmac::Key>,

@@ -51,7 +51,6 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// A request that the server received.
 #[derive(Debug)]
 struct Received {
     head: String,

@@ -14,8 +14,8 @@ use thiserror::Error;
 pub const BATCH_CHILDREN: usize = 4096;
 /// Maximum number of batches that one sender queues for one receiver.
 pub const QUEUED_BATCHES: usize = 4;
-/// Interval at which a receiver sends its floors (the lowest scores, with tie-breaks, that it still accepts). The floors
-/// rise while children arrive. A sender with recent floors sends fewer children that the receiver would drop.
+/// Interval at which a receiver sends its floors (the lowest scores, with tie-breaks, that it still accepts). The
+/// floors rise while children arrive. A sender with recent floors sends fewer children that the receiver would drop.
 pub const FLOOR_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of children in a batch.
 pub const MAX_CHILDREN: usize = 16_384;

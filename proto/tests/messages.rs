@@ -274,7 +274,6 @@ fn peer_response() -> impl Strategy<Value = PeerResponse> {
         .prop_map(|(floors, received)| PeerResponse { floors, received })
 }
 
-/// Encodes and decodes a message.
 fn over_the_wire<T, W>(message: T) -> Result<T, MessageError>
 where
     T: TryFrom<W, Error = MessageError>,

@@ -28,13 +28,12 @@ pub(crate) struct Assignment {
     pub(crate) owners: Arc<Vec<Owner>>,
     /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
-    /// The other workers.
     pub(crate) peers: Vec<Peer>,
 }
 
 impl Assignment {
-    /// Returns the assignment in a `prepare` order, from the point of view of the worker `name`. Returns an error if the
-    /// assignment is invalid.
+    /// Returns the assignment in a `prepare` order, from the point of view of the worker `name`. Returns an error if
+    /// the assignment is invalid.
     pub(crate) fn of(name: &str, order: &Prepare) -> Result<Assignment, OrderError> {
         let bad = |reason: &str| OrderError::bad_order(reason);
         let shards = order.owners.len();
@@ -74,7 +73,6 @@ impl Assignment {
         })
     }
 
-    /// Returns the number of shards that this worker owns.
     pub(crate) fn shards_here(&self) -> usize {
         self.owned.iter().filter(|here| **here).count()
     }
@@ -88,7 +86,6 @@ struct Attempt {
     candidates: Arc<Candidates>,
 }
 
-/// The state of one epoch.
 pub(crate) struct Epoch {
     pub(crate) number: u64,
     pub(crate) run: String,
@@ -114,7 +111,6 @@ pub(crate) struct Epoch {
     depth_span: Mutex<Option<(u32, Span)>>,
 }
 
-/// Initial values of an [`Epoch`].
 pub(crate) struct NewEpoch {
     pub(crate) number: u64,
     pub(crate) run: String,
@@ -235,7 +231,6 @@ impl Epoch {
         }
     }
 
-    /// Returns the size of the candidate tables in bytes.
     pub(crate) fn candidate_bytes(&self) -> u64 {
         let attempt = lock(&self.attempt).clone();
         attempt.map_or(0, |attempt| attempt.candidates.bytes())
@@ -264,7 +259,6 @@ impl Epoch {
         lock(&self.commits).remove(&depth)
     }
 
-    /// Returns the last depth whose frontier was selected from the candidates.
     pub(crate) fn selected(&self) -> u32 {
         self.selected.load(Ordering::Relaxed)
     }

@@ -36,7 +36,7 @@ pub struct Process {
     pub dir: PathBuf,
     /// The object store.
     pub objects: Objects,
-    /// TLS certificate of this process. If `None`, connections are not encrypted.
+    /// Paths of the TLS certificate, the key and the CA of this process. If `None`, connections are not encrypted.
     pub tls: Option<Tls>,
     /// Token for calls to the coordinator, if the coordinator requires one.
     pub token: Option<Token>,

@@ -5,7 +5,6 @@ use hatebeam_search::ShardLayout;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A worker to which shards are assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkerCapacity {
     pub(super) name: String,

@@ -1,5 +1,5 @@
-//! Committing a depth: waiting until the workers have uploaded its tables (files that contain its wells), and saving the
-//! manifest that lists these tables.
+//! Committing a depth: waiting until the workers have uploaded its tables (files that contain its wells), and saving
+//! the manifest that lists these tables.
 
 use super::error::EpochError;
 use super::failures::Retries;

@@ -1,6 +1,5 @@
-//! Handling of committed depths whose tables (the stored wells) cannot be read. The depths after the last intact one are
-//! searched again.
-//! The search is deterministic, so it finds the same wells.
+//! Handling of committed depths whose tables (the stored wells) cannot be read. The depths after the last intact one
+//! are searched again. The search is deterministic, so it finds the same wells.
 
 use super::state::RunDriver;
 use hatebeam_runs::{CommittedDepth, ManifestError, Table, fetch_network};

@@ -42,7 +42,6 @@ fn peers_of(place: usize, members: &[Member], PairSecrets(secrets): &PairSecrets
 /// Reason why an epoch ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EpochEnd {
-    /// The run ends.
     Run(RunEnd),
     /// The set of available workers changed.
     WorkersChanged,

@@ -25,7 +25,6 @@ const MAX_QUARANTINE: Duration = Duration::from_secs(600);
 /// which the worker took part.
 const LOSS_LIMIT: u32 = 3;
 
-/// A worker to quarantine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Exclusion {
     pub(super) worker: String,

@@ -157,8 +157,8 @@ pub(crate) enum Failed {
     NotSaved(ManifestError),
 }
 
-/// Marks a run as failed in its manifest, with `error` as the reason and the usage until now, and delivers the run's end
-/// event.
+/// Marks a run as failed in its manifest, with `error` as the reason and the usage until now, and delivers the run's
+/// end event.
 pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) -> Failed {
     let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
     let mut versioned = match loaded {

@@ -16,13 +16,11 @@ const MAX_SETTLE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting run checks its limits, since waiting also uses time and money.
 const LIMIT_CHECK: Duration = Duration::from_secs(1);
 
-/// Result of waiting for workers.
 pub(super) enum Readiness {
     /// There are enough workers.
     Ready(Vec<Member>),
     /// A client's update must be applied first.
     UpdatePending,
-    /// The run ends.
     Ended(RunEnd),
 }
 

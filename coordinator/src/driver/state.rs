@@ -16,7 +16,6 @@ pub(super) enum RunEnd {
     Cancelled,
 }
 
-/// The search of one run.
 pub(crate) struct RunDriver {
     pub(super) parts: Arc<Parts>,
     pub(super) versioned: VersionedManifest,

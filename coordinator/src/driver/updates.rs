@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 impl RunDriver {
-    /// Applies the pending update, if there is one, and saves the manifest.
     pub(super) async fn apply_pending(&mut self) -> Result<(), ManifestError> {
         let name = self.manifest().name.clone();
         let Some(update) = self.parts.queue.take_update(&name) else {

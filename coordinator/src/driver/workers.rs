@@ -49,7 +49,6 @@ pub(super) struct Explored {
     select: Select,
 }
 
-/// Result of one attempt at a depth.
 enum Attempted {
     Explored(Explored),
     /// The estimated floor (the rank below which candidates are dropped) was above the cut, so survivors may have
@@ -67,7 +66,6 @@ struct Validation {
     tied: Vec<NodeWell>,
 }
 
-/// The index of a worker, and its answer.
 type Answered = (usize, Result<AnswerKind, WorkerError>);
 
 impl EpochWorkers {
@@ -131,15 +129,15 @@ impl EpochWorkers {
         self.ask_all(order, prepared).await
     }
 
-    /// Orders the workers to stop searching and to free their memory. Errors are ignored: a worker that misses the order
-    /// stops when the next epoch begins.
+    /// Orders the workers to stop searching and to free their memory. Errors are ignored: a worker that misses the
+    /// order stops when the next epoch begins.
     pub(super) async fn halt(&self) {
         let halting = self.ask_all(|_| OrderKind::Halt, Some);
         let _ = tokio::time::timeout(HALT_LIMIT, halting).await;
     }
 
-    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without a floor if the
-    /// estimated floor was above the cut, and with larger tables if a table was too small.
+    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without a floor if
+    /// the estimated floor was above the cut, and with larger tables if a table was too small.
     pub(super) async fn explore(
         &self,
         depth: u32,

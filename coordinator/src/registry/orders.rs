@@ -36,7 +36,6 @@ pub(crate) enum WorkerErrorKind {
 }
 
 impl WorkerError {
-    /// Creates an error for a connected worker that failed.
     pub(crate) fn failed(worker: &str, reason: &str) -> WorkerError {
         WorkerError {
             worker: worker.to_owned(),

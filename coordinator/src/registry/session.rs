@@ -212,7 +212,6 @@ impl Worker {
     }
 }
 
-/// Whether two hello messages come from the same process.
 fn is_same_process(one: &Hello, other: &Hello) -> bool {
     one.started_ms == other.started_ms && one.address == other.address
 }

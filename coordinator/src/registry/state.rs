@@ -50,7 +50,6 @@ pub struct LostWorker {
     pub reason: String,
 }
 
-/// A connected worker.
 pub(super) struct Worker {
     pub(super) session: u64,
     pub(super) hello: Hello,
@@ -70,7 +69,6 @@ pub(super) struct Worker {
     pub(super) waiting: BTreeMap<u64, oneshot::Sender<AnswerKind>>,
 }
 
-/// A period in which a worker gets no shards.
 pub(super) struct Quarantine {
     pub(super) until: Instant,
     pub(super) reason: String,

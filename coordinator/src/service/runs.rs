@@ -183,7 +183,6 @@ fn page(
     Ok(response)
 }
 
-/// Converts and validates a submission.
 fn submission(
     request: v1::SubmitRequest,
     search: &Fingerprint,

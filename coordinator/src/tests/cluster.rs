@@ -34,20 +34,16 @@ pub(crate) const DEPTH_TIME: Duration = Duration::from_secs(1);
 
 /// A worker's reaction to an order.
 pub(crate) enum Reaction {
-    /// Carry out the order.
     Obey,
     /// Answer with a failure.
     Fail(FailureKind),
-    /// Close the connection.
     Disconnect,
     /// Send no answer.
     Ignore,
 }
 
-/// A function that decides how a worker reacts to each order.
 pub(crate) type Script = Box<dyn FnMut(&OrderKind) -> Reaction + Send>;
 
-/// Returns a script that carries out every order.
 pub(crate) fn obedient() -> Script {
     Box::new(|_| Reaction::Obey)
 }
@@ -291,7 +287,6 @@ impl Cluster {
         self.wait(process, |run| run.manifest.state == state).await
     }
 
-    /// Returns the manifest from the store.
     pub(crate) async fn saved(&self) -> Manifest {
         let loaded = VersionedManifest::load(&self.objects(), &self.run, true).await;
         loaded.unwrap().manifest

@@ -20,7 +20,6 @@ fn once(depth: u32, reaction: impl FnOnce() -> Reaction + Send + 'static) -> Scr
     })
 }
 
-/// Returns a script that fails every expansion.
 fn failing(kind: FailureKind) -> Script {
     Box::new(move |order| match order {
         OrderKind::Expand(_) => Reaction::Fail(kind.clone()),
@@ -200,7 +199,6 @@ async fn run_begins_while_workers_keep_joining_and_leaving() {
     }
 }
 
-/// Returns a script that disconnects at every expansion of depth 3.
 fn dying() -> Script {
     Box::new(|order| match order {
         OrderKind::Expand(expand) if expand.depth == 3 => Reaction::Disconnect,

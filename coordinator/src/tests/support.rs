@@ -106,7 +106,6 @@ impl FaultPlan for Faults {
     }
 }
 
-/// Returns the specification of a run with a width of 10.
 pub(crate) fn spec() -> RunSpec {
     RunSpec::new(
         10,
@@ -132,7 +131,6 @@ pub(crate) fn manifest(name: &str, depths: u32) -> Manifest {
     manifest
 }
 
-/// Returns the status of a run with this state and note.
 pub(crate) fn run_status(state: RunState, note: &str) -> RunStatus {
     let mut manifest = manifest("r", 1);
     manifest.state = state;

@@ -70,7 +70,6 @@ impl World {
         frontiers[depth as usize].clone()
     }
 
-    /// Returns the digest of the frontier at this depth.
     pub(crate) fn digest(&self, depth: u32) -> String {
         self.made(depth).frontier.digest().to_string()
     }
@@ -86,7 +85,6 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Carries out an order and returns the answer.
     pub(crate) async fn answer(
         &mut self,
         world: &World,

@@ -56,7 +56,6 @@ pub(crate) struct EpochExchange {
     pub(crate) owned: Arc<Vec<bool>>,
     /// Secrets that the other workers present, by worker name.
     pub(crate) peers: BTreeMap<String, Secret>,
-    /// Spot checks of the received children.
     pub(crate) spot_check: SpotCheck,
 }
 

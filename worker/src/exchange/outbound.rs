@@ -1,5 +1,5 @@
-//! The sending side of the exchange of children (candidate wells for the next depth) with peers, the other workers. Each
-//! child goes to the worker that owns the child's shard (a range of well hashes).
+//! The sending side of the exchange of children (candidate wells for the next depth) with peers, the other workers.
+//! Each child goes to the worker that owns the child's shard (a range of well hashes).
 
 use super::Traffic;
 use crate::error::OrderError;
@@ -27,10 +27,8 @@ pub(crate) struct Outbound<'a> {
     pub(crate) peers: &'a [Peer],
     /// Header of all streams. Each stream replaces the secret with the one that this worker shares with the peer.
     pub(crate) header: StreamHeader,
-    /// The owner of each shard.
     pub(crate) owners: &'a Arc<Vec<Owner>>,
     pub(crate) geometry: Geometry,
-    /// Whether batches are compressed.
     pub(crate) compress: bool,
     /// Maximum number of batches that are queued for a peer. Must be at least 1.
     pub(crate) queued_batches: usize,
@@ -55,7 +53,6 @@ pub(crate) struct PeerStreams {
     tasks: JoinSet<Result<(), OrderError>>,
 }
 
-/// The stream to one peer.
 struct PeerStream {
     buffer: Mutex<Vec<Node>>,
     queue: mpsc::Sender<PeerRequest>,

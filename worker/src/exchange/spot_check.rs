@@ -2,15 +2,14 @@
 //!
 //! The score of a child determines whether the child stays in the beam. A peer with faulty memory or a modified program
 //! could send any score. Therefore, one child of each batch is scored again. If the child is wrong, this batch and all
-//! later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error that
-//! names the peer.
+//! later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error
+//! that names the peer.
 
 use crate::lock;
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node};
 use std::sync::Mutex;
 
-/// Spot checks of one epoch.
 pub(crate) struct SpotCheck {
     emulator: Emulator,
     evaluator: EvaluatorSpec,
@@ -23,7 +22,6 @@ pub(crate) struct SpotCheck {
 /// The failed check of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerFault {
-    /// Name of the peer.
     pub(crate) peer: String,
     /// Description of the wrong child.
     pub(crate) reason: String,

@@ -19,13 +19,11 @@ use tracing::Span;
 /// depths.
 const LOCAL_DEPTHS: u32 = 2;
 
-/// A commit in progress.
 pub(super) struct Commit {
     pub(super) env: Env,
     pub(super) epoch: Arc<Epoch>,
     pub(super) frontier: Arc<Frontier>,
     pub(super) objects: Objects,
-    /// Name of the worker.
     pub(super) name: String,
     pub(super) threads: usize,
     pub(super) traffic: Arc<Traffic>,

@@ -15,7 +15,6 @@ use tracing::Instrument;
 /// Maximum number of tables that are fetched at the same time.
 const TRANSFERS: usize = 4;
 
-/// A frontier that is being loaded.
 struct Loading<'a> {
     depth: u32,
     layout: ShardLayout,
@@ -151,7 +150,6 @@ impl Executor {
     }
 }
 
-/// A table to fetch.
 struct Fetch {
     table: Table,
     run: String,

@@ -32,9 +32,7 @@ const LOST_AFTER: Duration = Duration::from_secs(5);
 /// The part of a worker that carries out orders.
 pub(crate) struct Executor {
     pub(crate) env: Env,
-    /// Name of the worker.
     pub(crate) name: String,
-    /// Number of search threads.
     pub(crate) threads: usize,
     /// Whether batches of children for peers are compressed.
     pub(crate) compress: bool,
@@ -70,7 +68,6 @@ impl Default for State {
     }
 }
 
-/// The current epoch, if any.
 #[derive(Default)]
 struct Current {
     epoch: Option<Arc<Epoch>>,
@@ -103,7 +100,6 @@ impl Progress {
 }
 
 impl Executor {
-    /// Carries out an order and returns the answer.
     pub(crate) async fn execute(&self, order: Order) -> AnswerKind {
         let metrics = &self.traffic.metrics;
         let phase = metrics.phases.get(order.kind.name());
@@ -139,7 +135,7 @@ impl Executor {
         }
     }
 
-    /// Carries out an order of the current epoch, in the tracing span of its depth.
+    /// Carries out an order of the current epoch, in the tracing span of the order's depth.
     async fn execute_in_epoch(
         &self,
         epoch: &Arc<Epoch>,

@@ -208,7 +208,6 @@ struct Exchanged {
     children: u64,
     /// Number of children that were sent to another worker.
     sent: u64,
-    /// Number of depths.
     depths: u32,
     /// Number of depths that were repeated, because the estimate was too high.
     repeats: u32,

@@ -122,7 +122,6 @@ fn read_all(
     }))
 }
 
-/// An invalid message.
 enum Unreadable {
     /// An invalid order, and the answer to send.
     Order(Answer),
