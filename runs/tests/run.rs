@@ -402,7 +402,7 @@ fn damage(dir: &Path, depths: &[u32]) {
 }
 
 #[test]
-fn damaged_depths_in_the_middle_are_repaired() {
+fn damaged_depths_before_the_last_are_repaired() {
     let folder = tempfile::tempdir().unwrap();
     for (at, keep) in [Retention::All, Retention::Every(3)]
         .into_iter()
@@ -514,7 +514,7 @@ fn sampled_wells_of_all_kept_depths_can_be_read_back() {
 }
 
 #[test]
-fn run_can_be_opened_only_once_and_with_its_own_specification() {
+fn run_can_be_opened_for_writing_only_once_and_with_its_own_specification() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let run = Run::open_or_create(&dir, &spec(100), None).unwrap();
