@@ -45,7 +45,7 @@ pub enum ManifestError {
 }
 
 impl ManifestError {
-    /// Returns whether the object store was slow or unavailable, so that a retry may succeed.
+    /// Returns whether a retry may succeed because the object store was slow or unavailable.
     pub fn is_transient(&self) -> bool {
         match self {
             ManifestError::Object(error) => error.is_transient(),
@@ -53,7 +53,7 @@ impl ManifestError {
         }
     }
 
-    /// Returns whether an object is missing or differs from what was written, so that no retry can help.
+    /// Returns whether an object is missing or damaged. A retry cannot succeed in this case.
     pub fn is_damage(&self) -> bool {
         match self {
             ManifestError::Damaged(_) | ManifestError::Network { .. } => true,

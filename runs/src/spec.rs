@@ -163,7 +163,7 @@ pub enum SpecError {
 }
 
 impl RunSpec {
-    /// Returns the specification of a search from the empty standard well, by the search algorithm of this program.
+    /// Returns the specification of a search from the empty standard well with this program's search algorithm.
     pub fn new(width: u64, evaluator: EvaluatorSpec) -> RunSpec {
         RunSpec {
             width,
