@@ -359,7 +359,7 @@ impl Registry {
         self.lock().refresh.push(Box::new(refresh));
     }
 
-    /// Returns all metrics as text in the OpenMetrics format, which extends Prometheus' own format with
+    /// Returns all metrics as text in the OpenMetrics format, which extends Prometheus's own format with
     /// units.
     ///
     /// # Errors

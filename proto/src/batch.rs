@@ -1,9 +1,10 @@
 //! Encoding of the batches of children (candidate wells for the next depth) that one worker sends to another.
 //!
-//! A batch begins with a flag (0: uncompressed, 1: LZ4) and the number of children (32 bits). Four columns
-//! follow: the scores (32 bits each), the rows cleared (16 bits each), the hints (8 bits each) and the packed
-//! wells. All integers are little-endian. A hint is the low byte of the hash of the child's parent. Columns
-//! compress better than one record per child, because the values in a column resemble one another.
+//! A batch begins with a flag (8 bits; 0: uncompressed, 1: LZ4) and the number of children (32 bits). Four columns
+//! follow: the scores (32 bits each), the rows cleared (16 bits each), the hints (8 bits each) and the packed wells. With
+//! LZ4, the columns are compressed as one block. All integers are little-endian. A hint is the low byte of the hash of
+//! the child's parent. Columns compress better than one record per child, because the values in a column resemble one
+//! another.
 
 use hatebeam_game::Geometry;
 use hatebeam_search::{Node, NodeWell};

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn worker_lost_at_every_depth_is_quarantined_until_it_commits_a_depth() {
+    fn repeatedly_lost_worker_is_quarantined_unless_it_commits_a_depth() {
         let mut failures = FailureTracker::default();
         for _ in 0..LOSS_LIMIT {
             assert_eq!(failures.exclude(&["a", "b"], 1), None);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn quarantine_requires_more_transient_failures_than_permanent_ones() {
+    fn worker_is_quarantined_after_many_transient_failures() {
         let mut failures = FailureTracker::default();
         for _ in 0..OWN_LIMIT {
             assert_eq!(failures.exclude(&["a", "b"], 1), None);

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const TOLERANCE: Duration = Duration::from_secs(2);
 
 impl Worker {
-    /// Returns the share of its parents (the wells to expand) that the worker has expanded, from 0 to 1.
+    /// Returns the share of the worker's parents (the wells to expand) that are expanded, from 0 to 1.
     fn share(&self) -> f64 {
         match self.heartbeat.parents {
             0 => 1.0,

@@ -209,7 +209,7 @@ async fn run_with_different_search_fingerprint_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_workers_does_not_count_as_the_cost_of_a_depth() {
+async fn cost_of_waiting_for_workers_is_recorded_separately() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let hello = Hello {

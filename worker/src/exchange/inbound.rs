@@ -227,10 +227,10 @@ impl InboundExchange {
         });
         accepted.await.unwrap_or_else(|_| {
             Err(LinkError::transient(format!(
-                "epoch {} depth {} attempt {} did not begin within {} seconds",
-                header.epoch,
-                header.depth,
+                "attempt {} at depth {} of epoch {} did not begin within {} seconds",
                 header.attempt,
+                header.depth,
+                header.epoch,
                 WAIT.as_secs()
             )))
         })
@@ -322,8 +322,8 @@ impl Inbound {
         };
         if is_over {
             return Some(Err(LinkError::superseded(format!(
-                "epoch {} depth {} attempt {} is over",
-                theirs.epoch, theirs.depth, theirs.attempt
+                "attempt {} at depth {} of epoch {} is over",
+                theirs.attempt, theirs.depth, theirs.epoch
             ))));
         }
         if theirs != here {
