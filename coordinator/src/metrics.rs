@@ -42,7 +42,7 @@ impl Metrics {
         metrics.unpriced.set(u64::from(rate.unpriced));
     }
 
-    /// Sets the gauges of the run whose search began most recently.
+    /// Sets the gauges that describe `run`.
     pub(crate) fn run_state(&self, run: &RunStatus, expansion: Expansion) {
         let (metrics, manifest) = (&self.run, &run.manifest);
         metrics.info.set(vec![

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Entry {
     manifest: Arc<Manifest>,
-    /// Reason why the run is waiting. Empty if it makes progress.
+    /// Reason why the run is delayed. Empty if it makes progress.
     note: String,
     /// The client update that has not been applied yet.
     update: Option<RunUpdate>,
@@ -258,7 +258,7 @@ impl RunQueue {
         manifests.filter(|manifest| manifest.is_open()).count()
     }
 
-    /// Returns the epoch of the running run, or 0 if no run is running.
+    /// Returns the epoch of the run in the state [`RunState::Running`], or 0 if there is no such run.
     pub(crate) fn epoch(&self) -> u64 {
         let runs = self.runs();
         let mut manifests = runs.entries.values().map(|entry| &entry.manifest);

@@ -9,11 +9,11 @@ use std::sync::Arc;
 /// Status of a run.
 #[derive(Clone, Debug)]
 pub struct RunStatus {
-    /// The last saved manifest.
+    /// The last saved manifest, which contains the run's state.
     pub manifest: Arc<Manifest>,
-    /// Reason why the run is waiting or has failed. Empty otherwise.
+    /// Reason why the run is delayed, has failed, or has no result. Empty otherwise.
     pub note: String,
-    /// Progress of the current depth's expansion.
+    /// Number of wells to expand at the current depth, and number of those that are expanded.
     pub expansion: Expansion,
     /// Cost so far.
     pub cost: Cost,

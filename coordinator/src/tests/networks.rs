@@ -16,7 +16,7 @@ fn network(header: &str) -> Network {
     Network::new(header, &weights).unwrap()
 }
 
-/// Returns a submission of a run with this network, but without its file.
+/// Returns a submission of a run that uses this network. The submission does not contain the network's file.
 fn submission(cluster: &Cluster, network: &Network) -> Submission {
     let mut submission = cluster.submission(2);
     submission.spec.evaluator.kind = EvaluatorKind::Network(network.digest());

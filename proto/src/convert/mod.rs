@@ -1,7 +1,7 @@
 //! Conversions between the generated Protobuf types and the plain [messages](crate::messages).
 //!
-//! Converting a message to its generated type never fails. The reverse conversion returns a [`MessageError`]
-//! that names the invalid field. A human-readable text that is too long is truncated instead of refused.
+//! Converting a message to its generated type never fails. If the reverse conversion fails, its [`MessageError`]
+//! names the invalid field. A human-readable text that is too long is truncated instead of refused.
 
 mod answers;
 mod exchange;
