@@ -54,7 +54,7 @@ fn versions(target: &Coordinator, version: &str, workers: usize) -> Check {
     let (uri, own) = (&target.endpoint.uri, target.version);
     let workers = count(workers as u64, "worker");
     if version == own {
-        let found = format!("{uri} has the same version {own}, and {workers}");
+        let found = format!("{uri} has the same version {own} and {workers}");
         return Check::ok(NAME, found);
     }
     if version.is_empty() {

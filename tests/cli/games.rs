@@ -117,14 +117,17 @@ fn nes_features_and_values_match_test_vectors() {
         }
     }
     let answers = answers(&["nes", "placements", "--json"], &requests);
+    let (total, mut checked) = (expected.len(), 0);
     for (answer, expected) in answers.iter().zip(expected) {
         let placements = list(&answer["placements"]);
         // Skips vectors whose resting position a piece cannot reach.
         let at = |placement: &&Value| (0..3).all(|index| placement[index] == expected[index]);
         if let Some(found) = placements.iter().find(at) {
             assert_eq!(*found, expected);
+            checked += 1;
         }
     }
+    assert!(checked > total / 2, "checked {checked} of {total}");
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub enum ProcessError {
     /// The gRPC server that receives children from other workers failed.
     #[error("the gRPC server for other workers failed")]
     Server(#[source] tonic::transport::Error),
+    /// The gRPC server that receives children from other workers panicked or stopped without an error.
+    #[error("the gRPC server for other workers stopped")]
+    ServerStopped,
     /// The coordinator rejected this worker.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -123,7 +126,7 @@ pub async fn work(
         ended = worker.run(stop) => Ok(ended?),
         server = &mut server => match server {
             Ok(Err(error)) => Err(ProcessError::Server(error)),
-            _ => Ok(()),
+            Ok(Ok(())) | Err(_) => Err(ProcessError::ServerStopped),
         },
     }
 }

@@ -15,7 +15,7 @@ pub type Solution = Vec<SrsPlacement>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PcError {
     /// The queue is too short.
-    #[error("queue has {given} pieces: {needed} are required to fill the field")]
+    #[error("the field needs {needed} pieces, but the queue has {given}")]
     ShortQueue {
         /// Number of pieces in the queue.
         given: usize,

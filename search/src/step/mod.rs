@@ -297,17 +297,22 @@ impl Step {
         let failed = AtomicBool::new(false);
         let is_cancelled = || cancel.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
         let total = Mutex::new(StepStats::default());
-        let work = || {
+        let work = || -> Result<(), Cancelled> {
             let mut expander = Expander::new(self, candidates, exchange);
-            while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if is_cancelled() {
-                    return Err(Cancelled);
+            let mut expand = || {
+                while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if is_cancelled() {
+                        return Err(Cancelled);
+                    }
+                    expander.expand(chunk)?;
+                    progress.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                 }
-                expander.expand(chunk)?;
-                progress.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-            }
-            expander.flush_all()?;
+                expander.flush_all()
+            };
+            let expanded = expand();
+            // A cancelled step keeps its evaluators, too: their network may no longer be registered.
             lock(&self.evaluators).push(expander.evaluator);
+            expanded?;
             let mut total = lock(&total);
             total.children += expander.stats.children;
             total.offered += expander.stats.offered;
