@@ -68,7 +68,8 @@ fn picture_shows_pieces_in_their_original_rows() {
     );
 }
 
-/// Simulates the current piece and the hold slot. Checks that each move places the current piece.
+/// Simulates the current piece and the hold slot. Checks that each step places the piece that is current after the
+/// hold key, if the step presses it.
 fn assert_hold(game: &PcGame, steps: &[Step]) {
     let mut coming = game.queue.iter().copied();
     let mut slot = if game.hold == HoldSlot::Full {

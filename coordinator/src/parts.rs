@@ -32,8 +32,8 @@ pub struct CoreSettings {
     pub single: bool,
     /// Fingerprint of this program's search. Workers and runs with a different fingerprint are refused.
     pub search: Fingerprint,
-    /// Time at which all machines are stopped, even during a run, in milliseconds since the Unix epoch. `None` if
-    /// there is no such time.
+    /// Receiver of the time at which all machines are stopped, even during a run, in milliseconds since the Unix epoch.
+    /// The inner `None` means that no time is known yet, and the outer `None` that none can be received.
     pub deadline: Option<tokio::sync::watch::Receiver<Option<u64>>>,
     /// Idle timeout: the coordinator stops after this time without an open run. `None` disables the timeout.
     pub idle_stop: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct CoreSettings {
     pub heartbeat: Duration,
     /// Time without a message after which a worker is considered lost.
     pub lost_after: Duration,
-    /// Source of the temporary tables that are used to read a game back.
+    /// Opens a run's tables (files with its wells) for reading the best game back.
     pub tables: TableSource,
     /// Settings for the delivery of run events.
     pub notifications: NotifierSettings,
@@ -62,7 +62,7 @@ pub(crate) struct Parts {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) reader: GameReader,
     pub(crate) games: Arc<Games>,
-    /// Held while the current run is chosen, and while the manifest of any other run is written, so that each
-    /// manifest has one writer at a time.
+    /// Lock for writing the manifest of any run except the current run. It is also held while the current run is
+    /// chosen, so each manifest has one writer at a time.
     pub(crate) idle_manifests: tokio::sync::Mutex<()>,
 }

@@ -111,8 +111,8 @@ impl Server {
         format!("{scheme}://{}/", self.address)
     }
 
-    /// Serves requests until the future is dropped. `runs` answers all calls, and `estimator` estimates the time and
-    /// cost of a new run.
+    /// Serves requests until the future is dropped. The API passes requests about runs and workers to `runs`, and
+    /// `estimator` estimates the time and cost of a new run.
     pub async fn serve<R: Runs>(self, runs: R, estimator: Estimator) {
         let app = Arc::new(App::new(runs, estimator, self.access));
         let (for_token, for_origin) = (Arc::clone(&app), Arc::clone(&app));

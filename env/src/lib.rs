@@ -5,9 +5,9 @@
 //! [`Host`]). In this way, a simulation runs many processes on one thread, and stalls and crashes each of them
 //! independently.
 //!
-//! Code calls tokio's `sleep`, `timeout` and `interval` directly. With tokio's paused clock, these functions and
-//! [`Env::now`] use virtual time. The module [`watch`] replaces tokio's `watch` channel, which wakes its receivers in
-//! random order.
+//! Tokio's `sleep`, `timeout` and `interval` are exceptions: the coordinator and the worker call them directly. With
+//! tokio's paused clock, these functions and [`Env::now`] use virtual time. The module [`watch`] replaces tokio's `watch`
+//! channel, because tokio's channel wakes its receivers in random order.
 //!
 //! # Examples
 //!
@@ -132,8 +132,8 @@ impl Env {
     }
 
     /// Runs blocking work on a thread of tokio's blocking pool. With a host, the work runs in a task instead, after the
-    /// host's [blocking delay](Host::blocking_delay). If the returned future is dropped after the start, the work
-    /// continues.
+    /// host's [blocking delay](Host::blocking_delay). If the returned future is dropped after its first poll, the work
+    /// still runs to its end.
     ///
     /// # Errors
     /// Returns [`Panicked`] if the work panics, or if the runtime shuts down before the work has run.

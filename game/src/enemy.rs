@@ -5,14 +5,15 @@
 //! the well. All enemies except Mild and LOVETRIS remember part of the game, so a game owns an
 //! [`EnemyState`] and calls it once per piece.
 //!
-//! **Loop rule.** The children of a piece are the wells that result from placing it. The *loops* of a
-//! piece are the number of times that its most frequent child has already occurred in the game. Its
+//! **Loop rule.** The children of a piece are the wells that result from placing it. The *loop count* of
+//! a piece is the number of times that its most frequent child has already occurred in the game. Its
 //! *rating* is the highest [`Board::rating`](crate::Board::rating) that the player can reach with it.
-//! HATETRIS sorts the pieces by loops, then by rating, then in the order `S Z O I L J T`, and gives
-//! the first piece. In nearly all wells, the piece with the lowest rating, which Mild gives, has no
-//! loops. No other piece can then precede it, so one expansion and one lookup per child are enough.
-//! Otherwise, all pieces are rated and tried in the order of their ratings until one has no loops.
-//! If every piece has loops, HATETRIS gives the first of the pieces with the fewest loops.
+//! HATETRIS sorts the pieces by loop count, then by rating, then in the order `S Z O I L J T`, and gives
+//! the first piece. In nearly all wells, the piece that Mild gives, which has the lowest rating, has
+//! a loop count of zero. It is then also the first piece of HATETRIS, so one expansion and one lookup
+//! per child are enough. Otherwise, all pieces are rated and tried in the order of their ratings
+//! until one has a loop count of zero. If there is no such piece, HATETRIS gives the first of the
+//! pieces with the lowest loop count.
 
 use crate::emulator::{Children, Emulator};
 use crate::piece::Piece;
@@ -106,8 +107,8 @@ enum Memory {
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
-/// A step of Brzustowski's algorithm. In the published algorithm, a step gives one piece and shows
-/// the next piece in a preview. This game has no preview, so each step gives the piece that the
+/// A step of Brzustowski's algorithm, which lasts for one or more pieces. In the published algorithm,
+/// a step gives one piece and shows the next piece in a preview. This game has no preview, so each step gives the piece that the
 /// published step shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -243,8 +244,8 @@ mod tests {
         let value = |piece: Piece| {
             let (mut loops, mut rating) = (0, 0);
             oracle.for_each_lock(well, piece, |_, lock| {
-                // In the rules, a well includes the cells above the bar. No well seen before has
-                // such cells, so a lock that ends the game has no loops.
+                // A lock that ends the game leaves cells above the row at which games end. No well
+                // seen before has such cells, so the lock has no loops.
                 let count = seen.get(&lock.board.well()).copied().unwrap_or(0);
                 loops = loops.max(if lock.over { 0 } else { count });
                 rating = rating.max(lock.board.rating());
@@ -435,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn piece_matches_rules_in_games_that_are_endless_against_mild() {
+    fn piece_matches_rules_in_wells_that_repeat() {
         let geometry = Geometry::new(4, 4).unwrap();
         let oracle = Reference::new(geometry, Rules::default());
         let emulator = Emulator::new(geometry, Rules::default());

@@ -18,7 +18,7 @@ pub(crate) struct Player<'a> {
     speed: usize,
     /// Elapsed fraction, from 0 to 1, of the time between the last key and the next key.
     due: f64,
-    /// Digits that the user has typed of the piece number to jump to, or `None` if the user is not typing a number.
+    /// The typed digits of the piece number to jump to, or `None` if the user is not typing a number.
     jump: Option<String>,
 }
 

@@ -28,7 +28,8 @@ pub enum LinkErrorKind {
     Refused,
     /// A message is invalid.
     BadMessage,
-    /// The stream belongs to an epoch, depth or attempt that has ended. A retry is pointless.
+    /// The stream carries data for work that has ended: an epoch (a period with a fixed set of workers), a depth, or an
+    /// attempt at a depth. A retry is pointless.
     Superseded,
 }
 

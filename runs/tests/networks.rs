@@ -1,4 +1,4 @@
-//! Tests of networks in an object store.
+//! Tests of neural networks that are stored in an object store.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -90,7 +90,7 @@ async fn missing_or_damaged_network_is_reported_and_can_be_replaced() {
 }
 
 #[tokio::test]
-async fn longest_network_has_maximum_length() {
+async fn largest_network_has_documented_size_and_can_be_stored() {
     let weights = NetworkWeights {
         lanes: 32,
         bias: vec![0; 32],

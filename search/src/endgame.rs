@@ -8,9 +8,9 @@
 //! wells. Each well has a bucket of four slots. In a full bucket, a new value replaces the value that
 //! took the least work to compute.
 //!
-//! A well that is already on the path to the current well is not searched again: unlike Mild, HATETRIS has a loop
-//! rule, so a repetition gains nothing in a real game. A value whose computation met a repetition may
-//! depend on the path, so it is not stored and does not count as proven.
+//! A well that is already on the path to the current well is not searched again. Against Mild, such a repetition could
+//! clear lines without end. HATETRIS gives another piece instead, so games against it gain nothing. A value whose
+//! computation met a repetition may depend on the path, so it is not stored and does not count as proven.
 
 use crate::node::NodeWell;
 use hatebeam_game::{Children, Emulator, Well};
@@ -22,8 +22,8 @@ use std::time::Instant;
 /// Limits of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndgameLimits {
-    /// Number of expanded wells after which the search stops. Finding the game for the result then
-    /// expands more wells. With this limit alone, the result is deterministic.
+    /// Number of expanded wells after which the search stops. Wells that are expanded afterwards, to
+    /// find the moves of the result, do not count. With this limit alone, the result is deterministic.
     pub nodes: Option<u64>,
     /// Time at which the search stops. The clock is read once per 256 wells. With a deadline, the
     /// result depends on the speed of the machine.
@@ -274,8 +274,8 @@ fn children_of(children: &Children) -> impl Iterator<Item = Child> {
     })
 }
 
-/// Returns the best game that an incomplete search has found: the first wells of the current path,
-/// followed by a completely searched child of the last of them.
+/// Returns the best game that an incomplete search has found: a prefix of the current path, continued
+/// with the best completely searched child of its last well, if there is one.
 fn best_so_far(frames: &[Frame]) -> Stopped {
     let mut before = 0;
     let mut best: Option<(u32, usize)> = None;

@@ -105,8 +105,8 @@ impl EvaluatorKind {
         EvaluatorKind::Patterns,
     ];
 
-    /// Returns the evaluator of a run that names none: the network `network` for the standard well, which it was
-    /// trained on, and `patterns` for wells of other sizes, where the network clears fewer lines.
+    /// Returns the evaluator of a run that names none. For the standard well it is the network
+    /// [`Network::DEFAULT`], which was trained on wells of this size. For wells of other sizes it is `patterns`.
     pub fn default_for(geometry: Geometry) -> EvaluatorKind {
         let shipped = Network::shipped(Network::DEFAULT).filter(|_| geometry == Geometry::STANDARD);
         shipped.map_or(EvaluatorKind::Patterns, |network| {
@@ -141,9 +141,8 @@ pub enum Quiescence {
     /// Like [`Quiescence::Single`], but only in wells in which all seven pieces can clear a line,
     /// so that the enemy cannot prevent a clear.
     Forced,
-    /// Clears lines with the piece that [`Clears::first`] returns. If there is such a piece, it is S in
-    /// nearly all wells. HATETRIS gives S more than half of the time. The published searches that set
-    /// score records used this setting.
+    /// Clears lines with the piece that [`Clears::first`] returns. In nearly all wells this piece is S,
+    /// which HATETRIS gives more than half of the time. The published searches that set score records used this setting.
     First,
 }
 
@@ -330,7 +329,7 @@ pub struct Evaluator {
     network: Option<NetworkScorer>,
     /// The active features of a well, for the network.
     active: Active,
-    /// Maximum amount that the part of a score for clearing pieces can add.
+    /// Maximum amount that the pieces that can clear lines add to a score.
     max_clears_score: i32,
     quiescence: Quiescence,
     children: Children,
@@ -581,7 +580,8 @@ impl Evaluator {
     }
 }
 
-/// Returns the maximum of `clears_score` over all sets of pieces.
+/// Returns the maximum of `clears_score` over all sets of pieces that can clear lines (`pieces`) and
+/// their subsets of pieces that can clear several lines (`several`).
 fn max_clears_score(clears_score: impl Fn(Clears) -> i32) -> i32 {
     let sets = (0..=ALL_PIECES).flat_map(|pieces| {
         let several = (0..=ALL_PIECES).filter(move |several| several & !pieces == 0);

@@ -24,14 +24,16 @@ const LEASE: &str = "coordinator.json";
 /// Time after a fault during which a coordinator may fail to renew its lease. A hanging request lasts up to six minutes.
 const DISTURBANCE: Duration = Duration::from_secs(400);
 
-/// Maximum number of epochs of a run. The faults of a seed cause far fewer.
+/// Maximum number of epochs (periods with a fixed set of workers) of a run. Each fault ends at most a few epochs, and
+/// no seed has enough faults for so many.
 const MAX_EPOCHS: usize = 300;
 
 /// Observed state of one run.
 #[derive(Clone)]
 struct Known {
     manifest: Manifest,
-    /// Names of the processes that may have begun each epoch. An epoch has several names if its manifest was written late.
+    /// Names of the processes that may have begun each epoch. There are several if the manifest with this epoch was
+    /// written after its writer had timed out, because another process may have written it then.
     begun: BTreeMap<u64, Vec<String>>,
     /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
@@ -40,8 +42,8 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the maximum number of times that charging was resumed, either by another process or after the ledger was
-    /// closed.
+    /// Returns an upper bound on the number of times that a process began to charge the run for machine time: each
+    /// process once, and once more after each time that the ledger was closed.
     fn resumed(&self) -> u64 {
         let processes: BTreeSet<&String> = self.begun.values().flatten().collect();
         self.closed + processes.len() as u64
@@ -109,7 +111,8 @@ impl Checker {
         }))
     }
 
-    /// Returns the bounds on the charged time. The first call sets the clocks from which the bounds are computed.
+    /// Returns the record of the times at which machines were present, which bounds the machine time that runs are
+    /// charged for. The first call sets the clocks.
     pub(crate) fn presence(&self, clocks: Vec<Arc<Clock>>) -> Arc<Presence> {
         let presence = || Arc::new(Presence::new(clocks));
         Arc::clone(self.presence.get_or_init(presence))

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// Level of detail of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Events of the plan, starts and ends of processes, changes to manifests and the lease, answers to clients, and
+    /// Injected faults and client requests, starts and ends of processes, changes to manifests and the lease, answers to clients, and
     /// violations.
     #[default]
     Events,

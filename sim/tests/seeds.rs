@@ -39,7 +39,7 @@ fn invariants_hold_for_a_thousand_seeds() {
 /// simulated code may change the events of a seed, so unit tests also cover these faults.
 const REGRESSIONS: [(&str, &[u64]); 7] = [
     (
-        "the late delivery of an end event deleted the run's next end event",
+        "the late delivery of a run's end event removed the run's next end event from the outbox",
         &[2323, 2568],
     ),
     (
@@ -47,15 +47,15 @@ const REGRESSIONS: [(&str, &[u64]); 7] = [
         &[2976, 3718, 4597],
     ),
     (
-        "stopping a run discarded the charges of another coordinator",
+        "when a run was stopped, the costs that another coordinator had added were lost",
         &[4126, 4994],
     ),
     (
-        "a coordinator charged a run for a jump of its predecessor's clock",
+        "a coordinator added the cost of a jump of its predecessor's clock to a run",
         &[3971, 5451],
     ),
     (
-        "a submission found a run that a stale list lacked, but the run was not searched",
+        "a run that a stale list of the object store lacked was submitted again, but not searched",
         &[21939],
     ),
     (
@@ -130,7 +130,7 @@ fn simulation_detects_a_store_that_ignores_conditions() {
 }
 
 #[test]
-fn simulation_detects_children_of_an_earlier_attempt() {
+fn simulation_detects_workers_that_ignore_the_attempt_number_of_children() {
     let options = Options {
         mix: Mix::Only(vec![Class::SmallTables]),
         sabotage: Some(Sabotage::ForgottenAttempts),

@@ -45,7 +45,7 @@ struct Target {
 }
 
 #[test]
-fn invalid_messages_are_refused_and_run_gives_same_digests() {
+fn invalid_messages_are_refused_and_do_not_change_the_result() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::new();
     cluster.set_coordinator_flags(&["--min-workers", "2"]);
@@ -146,8 +146,9 @@ impl Target {
         }
     }
 
-    /// Checks that a worker refuses streams without a valid secret. The depth in progress can end before a message
-    /// arrives, so this function sends each kind of stream until the worker refuses it with the expected error.
+    /// Checks that a worker refuses streams without a valid secret. A stream for a depth that has ended is refused
+    /// with another error. Depths end while this function runs, so it sends each kind of stream until the worker has
+    /// refused it once with the expected error.
     async fn worker_refuses_streams_without_valid_secret(&self) {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();

@@ -1,5 +1,5 @@
-//! Random number generators: xoshiro256++ for new games, and the Mersenne Twister, which generated the published piece
-//! sets for Nintendo Tetris.
+//! Random number generators: xoshiro256++ for new games, and the Mersenne Twister, with which a published search for
+//! Nintendo Tetris generated the pieces of its games.
 
 /// A small, fast generator (xoshiro256++). The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! Brenman's modified rollout agent, which searches the placements of the current piece and the next piece.
+//! The agent that Brenman (2014) calls modified rollout, which searches all placements of the current piece and the next
+//! piece.
 
 use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};

@@ -13,9 +13,9 @@ Examples:
 
 /// Help text of the command that solves a queue.
 pub const SOLVE_HELP: &str = "\
-QUEUE contains the current piece (with --held, the held piece) and the pieces after it. An empty field of four rows
-needs ten pieces; with hold, the search can also use an eleventh. Prints the filled field with the letter of the
-piece in each cell, the moves with their keys, and a URL that shows the moves in the editor Fumen. The exit code is 1
+QUEUE lists the current piece and the pieces after it. With --held, it begins with the held piece. An empty field of
+four rows needs ten pieces; with hold, the search can also use an eleventh. Prints the filled field with the letter of the
+piece in each cell, the moves with their keys, and a URL that shows the moves in the Fumen editor. The exit code is 1
 if the queue has no perfect clear.
 
 Keys: left, right, down (one row), soft-drop (until the piece lands), cw, ccw, 180 (turns), hard-drop, hold.
@@ -30,9 +30,9 @@ Examples:
 
 /// Help text of the command that builds a table.
 pub const TABLE_HELP: &str = "\
-Enumerates all boards that can be reached from the empty field and can be cleared, and prints the number of boards
-after each number of pieces. Four rows take a few minutes and 1 GB of memory. The table is optional: it makes other
-commands faster.
+Writes a table of all boards that can be reached from the empty field and can be cleared, and prints the number of
+boards after each number of pieces. Four rows take a few minutes and 1 GB of memory. Other commands for perfect clears
+are faster if --table names this file.
 
 Examples:
   hatebeam pc table srs.table
@@ -50,11 +50,12 @@ Examples:
 
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
-Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece`, `kicks` (nokick,
-srs, srs+180j, srs+180t, srsplus, or hard for SRS with hard drops only) and `lines`, and prints one object per line
-with `placements`: the four cells of each reachable placement, as column + 10 x row, where row 0 is the floor. With
-`lines`, all cells of a piece must be in the lowest `lines` rows. For an invalid line, the command prints an object
-with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
+Reads one JSON object per line with `rows` (strings of X and _, from the top row to the lowest row), `piece`, `kicks`
+(nokick, srs, srsplus, srs+180j or srs+180t for two tables with half turns, or hard for SRS with hard drops only) and
+`lines`. Prints one object per line with `placements`: the four cells of each reachable placement, as column + 10 x
+row, where row 0 is the lowest row. With `lines`, all cells of a piece must be in the lowest `lines` rows. For an
+invalid line, the command prints an object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes
+the other lines, and exits with code 1.
 
 Examples:
   echo '{\"rows\":[],\"piece\":\"T\",\"kicks\":\"srs\",\"lines\":4}' | hatebeam pc placements --json";
@@ -69,11 +70,12 @@ Prints the best move as a picture, and all moves, best first. Cells are numbered
 can be unknown. --best prints one move with the best adaptive chance, which is much faster if a move is certain to
 succeed.
 
-Without --seen, reads one JSON object per line with the following keys: `rows` (text of X and _, the last row is the
-floor), `lines` (the number of rows to clear, default 4), `seen` (the held or current piece and the pieces after it),
-`left_in_bag` (empty for a new bag; by default, the first seen piece is the first piece of a bag), `pieces_in_all`
-(default: one more than the field needs) and `kicks` (default srs). Prints one object per line with `best_adaptive`,
-`best_clairvoyant` and `moves`, best first. Each move has `piece`, `cells`, `clairvoyant` and `adaptive`. With
+Without --seen, reads one JSON object per line with the following keys: `rows` (strings of X and _, from the top row
+to the lowest row), `lines` (the number of rows to clear, default 4), `seen` (the known pieces: the held piece if there is
+one, the current piece, and the next pieces), `left_in_bag` (the pieces of the current bag that follow the seen pieces,
+or an empty string if a new bag follows; without this key, the first seen piece is the first piece of its bag),
+`pieces_in_all` (default: one more than the field needs) and `kicks` (default srs). Prints one object per line with
+`best_adaptive`, `best_clairvoyant` and `moves`, best first. Each move has `piece`, `cells`, `clairvoyant` and `adaptive`. With
 `\"best\":true`, prints an object with `best_adaptive`, `piece` and `cells`. For an invalid line, the command prints an
 object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with
 code 1.

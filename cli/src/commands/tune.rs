@@ -65,7 +65,7 @@ impl TuneArgs {
 /// Options that all tuning commands share.
 #[derive(Debug, clap::Args)]
 pub(super) struct TuningArgs {
-    /// Folder of the tuning; an existing tuning in the folder is resumed
+    /// Folder for the results; a search that the folder already contains is resumed
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Optimization method
@@ -75,7 +75,7 @@ pub(super) struct TuningArgs {
     #[arg(long, value_name = "N", default_value_t = 400)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     evaluations: u32,
-    /// Number of points per generation; `simplers` has no generations
+    /// Number of points per generation; the method simplers ignores it
     #[arg(long, value_name = "N", default_value_t = 12)]
     #[arg(value_parser = clap::value_parser!(u16).range(4..=4096))]
     population: u16,

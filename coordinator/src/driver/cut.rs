@@ -6,8 +6,7 @@ use crate::registry::WorkerError;
 use hatebeam_proto::messages::{AnswerKind, Count, OrderKind};
 use hatebeam_search::{CountQuery, Cut, CutSearch, DigitCounts};
 
-/// A cut, and the median of the survivors' scores. Which of the candidates that tie at the cut survive is not decided
-/// yet.
+/// A cut, and the median of the survivors' scores.
 pub(super) struct FoundCut {
     pub(super) cut: Cut,
     pub(super) median: i32,

@@ -150,7 +150,7 @@ pub(crate) async fn events(client: &Client, path: &str, count: usize) -> Vec<(St
         }
     };
     let read = tokio::time::timeout(Duration::from_secs(20), read).await;
-    read.expect("the events arrive before the timeout")
+    read.expect("the expected events did not arrive within 20 seconds")
 }
 
 /// Parses the complete events of a chunked response.

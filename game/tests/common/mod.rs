@@ -62,8 +62,8 @@ impl Random {
     }
 }
 
-/// Returns `count` wells from random play: games with random placements against HATETRIS Mild, in which
-/// about every fourth piece is also random.
+/// Returns `count` wells of games with random placements. About every fourth piece is random, and the emulator
+/// chooses the others.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();

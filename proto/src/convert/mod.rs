@@ -14,7 +14,7 @@ use hatebeam_runs::Table;
 use hatebeam_search::{NodeWell, WELL_BYTES};
 use thiserror::Error;
 
-/// Maximum length of a reason for leaving, in characters.
+/// Maximum length of a worker's reason for leaving the cluster, in characters.
 pub const MAX_REASON: usize = 200;
 /// Maximum length of a reason for a failure, in characters.
 pub const MAX_FAILURE: usize = 1000;

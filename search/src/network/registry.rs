@@ -24,8 +24,8 @@ fn position(name: &str) -> Option<usize> {
 }
 
 impl Network {
-    /// The names of the networks that are part of the program. `network` was trained only on beams, and `taught` also
-    /// on public games. Their recipes are in `train/recipes/`.
+    /// The names of the networks that are part of the program. The training of `network` used only beam
+    /// searches, and that of `taught` also public games. Their recipes are in `train/recipes/`.
     pub const SHIPPED: [&str; 2] = [Network::DEFAULT, "taught"];
 
     /// The name of the network that scores wells of the standard size by default.

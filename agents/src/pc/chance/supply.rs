@@ -1,4 +1,4 @@
-//! Pieces that can follow the first pieces of a queue.
+//! The possible orders of the pieces in a queue whose first pieces are known.
 
 use super::super::tiling::Stock;
 use super::orders::{ALL_ONE, KeyMap, PIECES};
@@ -6,19 +6,19 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::Bag;
 use std::rc::Rc;
 
-/// The pieces that can follow the first pieces of a queue: known pieces, and then unknown pieces from the bag. The
-/// last piece may be missing.
+/// A queue of known pieces, followed by unknown pieces from the bag. A queue that is shorter than the field needs ends
+/// with a missing piece.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     known: Vec<Piece>,
     /// Number of known and unknown pieces. Includes the last piece even if it is missing.
     len: usize,
-    /// Whether the last piece exists. If `false`, a placeholder that cannot be placed stands for it.
+    /// Whether the last piece exists. If `false`, an arbitrary piece stands for it, which the search does not place.
     has_last: bool,
     tails: KeyMap<(usize, u8), Rc<[Tail]>>,
 }
 
-/// The possible last two pieces after one sequence of the pieces before.
+/// The possible last two pieces of a queue, for one sequence of all other pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
     /// Possible second-to-last pieces, one bit per piece.
@@ -47,7 +47,8 @@ impl Supply {
         self.has_last
     }
 
-    /// Returns the possible pieces at a position, each with the bag after it.
+    /// Returns the possible pieces at a position, each with the bag that follows. `bag` is the bag of the unknown pieces,
+    /// so a known piece does not change it.
     pub(super) fn options(&self, position: usize, bag: Bag) -> Vec<(Piece, Bag)> {
         if position + 1 == self.len && !self.has_last {
             return vec![(Piece::ALL[0], bag)];
@@ -148,8 +149,8 @@ impl Supply {
     }
 }
 
-/// Groups the sequences of a set that differ only in the last piece, and appends the size of each group. `words`
-/// contains the set of last pairs for each tail, and `left` is the length of the sequences.
+/// Groups the sequences that differ only in the last piece, and appends the size of each group to `sums`. For each
+/// tail, `words` contains the last pairs of these sequences. `left` is the length of the sequences.
 pub(super) fn fold_words(words: &[u64], tails: &[Tail], left: usize, sums: &mut Vec<u32>) {
     if left < 2 {
         sums.push(words[0].count_ones());

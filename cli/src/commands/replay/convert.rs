@@ -54,7 +54,8 @@ impl ConvertArgs {
         }
     }
 
-    /// Plays the replay and returns the film of its game. An invalid replay only causes a warning.
+    /// Plays the replay and returns its game as a film: the keys and the well before each piece. Warns if the replay
+    /// is invalid.
     fn film(&self, replay: Replay) -> anyhow::Result<Film> {
         let played = PlayedReplay::play(replay, &self.game)?;
         played.warn(&self.game);
