@@ -1,5 +1,5 @@
-//! Computes the best move and the chances of all first moves for the positions in a file, and prints how long this
-//! takes. Times are processor times with one thread on Linux, and elapsed times otherwise.
+//! For each position in a file, computes the best move and the chance of a perfect clear after every first move, and
+//! prints how long this takes. Times are processor times with one thread on Linux, and elapsed times otherwise.
 //!
 //! Arguments, with defaults in parentheses: a JSON file in the format of `pc_adaptive.json`, the number of threads
 //! (1), and a file made by `hatebeam pc table` (none). If the environment variable `PC_BEST` is set, computes only

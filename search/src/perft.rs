@@ -23,7 +23,7 @@ const WELL_BYTES: u64 = size_of::<Well>() as u64;
 /// Error for a level that does not fit in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "level {depth} does not fit in {} MiB: allow more with --memory, or stop at --depth {depth}",
+    "level {depth} does not fit in {} MiB: raise --memory, or use --depth {depth}, which only counts it",
     memory >> 20
 )]
 pub struct LevelTooLarge {

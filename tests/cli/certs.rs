@@ -82,7 +82,7 @@ fn secret_files_are_readable_by_owner_only() {
 }
 
 #[test]
-fn renew_keeps_ca_and_tokens() {
+fn renew_replaces_certificates_but_keeps_ca_and_tokens() {
     let dir = new_path("certs-renew");
     let error = certs(&dir, &["--renew"]).error(1);
     assert!(error.contains("be renewed with the CA"), "{error}");

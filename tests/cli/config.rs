@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// Runs the program with a configuration file and environment variables.
+/// Runs the program with a configuration file and environment variables. If `config` is `none`, the program reads no
+/// configuration file.
 fn run_with(config: &str, variables: &[(&str, &str)], args: &[&str]) -> Run {
     let mut command = command(args);
     command.env("HATEBEAM_CONFIG", config);

@@ -39,7 +39,8 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         if code.is_none() {
             killed += 1;
         } else {
-            // The search ended before the kill. Deletes the run, so that the next attempt starts from the first depth.
+            // The search ended before the kill. Deletes the run, so that the next attempt starts again with the
+            // first piece.
             assert_eq!(state.digests(name), digests);
             fs::remove_dir_all(state.path()).unwrap();
         }
@@ -72,6 +73,7 @@ fn resume_after_sixty_kills_gives_same_digests() {
     }
 }
 
+/// A run commits several depths together as a group: one line of the file `depths.jsonl`.
 #[test]
 fn killed_run_keeps_valid_depths_in_groups() {
     let width = ["--width", "10k", "--name", "groups"];
@@ -109,7 +111,7 @@ fn killed_run_keeps_valid_depths_in_groups() {
 }
 
 #[test]
-fn run_stopped_by_signal_prints_resume_command() {
+fn run_stopped_by_signal_prints_resume_command_and_can_be_resumed() {
     let state = State::new("signal");
     for signal in ["-INT", "-TERM"] {
         let before = state.committed("long");

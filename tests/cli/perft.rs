@@ -77,7 +77,7 @@ fn error_for_insufficient_memory_names_remedies() {
     assert!(out.ends_with("\n     3  2339\n     4  25195\n"), "{out}");
     assert_eq!(
         error,
-        "level 5 does not fit in 2 MiB: allow more with --memory, or stop at --depth 5"
+        "level 5 does not fit in 2 MiB: raise --memory, or use --depth 5, which only counts it"
     );
     run(&["perft", "--depth", "6", "--memory", "2", "--json"]).error(1);
 }

@@ -290,7 +290,7 @@ fn conversions_equal_published_replays() {
 }
 
 #[test]
-fn convert_writes_film_and_picture() {
+fn convert_writes_json_and_svg() {
     let example = example();
     let form = ["replay", "convert", "--to", "json", "--file", &example];
     let film = run(&form).json();

@@ -111,7 +111,7 @@ fn run_writes_files_of_each_game_once_in_all_formats() {
 
 #[cfg(unix)]
 #[test]
-fn events_describe_run() {
+fn hook_receives_events_of_run_and_invalid_webhook_is_refused() {
     let state = State::new("events");
     let log = state.path().join("log");
     fs::create_dir_all(state.path()).unwrap();

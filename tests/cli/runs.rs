@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn keyframes_reads_games_back() {
+fn keyframes_finds_game_that_leads_to_well() {
     let state = State::new("keyframes");
     let search = state.search(&["--width", "400"]);
     let name = search.name();
@@ -17,7 +17,7 @@ fn keyframes_reads_games_back() {
     assert!(game["lookups"].as_u64().unwrap() < 2 * wells.len() as u64);
     let depth_20 = ["keyframes", name, "--depth", "20"];
     let keyframes = |args: &[&str]| state.run(&[&depth_20, args].concat());
-    // The game that is read back from a given well contains this well.
+    // With `--well`, the game passes through the given well.
     let middle = wells[20].as_str().unwrap();
     let part = keyframes(&["--well", middle, "--json"]).json();
     assert_eq!(part["wells"].as_array().unwrap()[20], middle);

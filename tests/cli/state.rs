@@ -12,7 +12,7 @@ pub(crate) struct State(PathBuf);
 
 /// Output of `run --json`.
 pub(crate) struct Search {
-    /// JSON objects of the searched depths.
+    /// One JSON object for each depth (number of placed pieces) that the search reached.
     pub(crate) depths: Vec<Value>,
     pub(crate) summary: Value,
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Recipe whose generations each take about a second.
+/// A training recipe. Each of its generations takes about a second.
 const RECIPE: &str = "\
 samples = 2000
 buffer = 2
@@ -58,7 +58,7 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
         training.kill().unwrap();
         training.wait().unwrap();
     }
-    // The kills leave an unknown number of finished generations, fewer than twelve.
+    // The killed training has finished an unknown number of generations, fewer than twelve. Train both to twelve.
     let more = ["--generations", "12", "--threads", "2"];
     train(&killed, &more);
     train(&whole, &more);

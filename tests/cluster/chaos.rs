@@ -1,5 +1,5 @@
 //! Tests that inject random faults into workers, coordinators, the network and the object store. The faults must not
-//! change the digests of the run.
+//! change the digests of the run, which are hashes of the wells that the search keeps.
 
 use crate::faults::{FAULTS, FaultyStore};
 use crate::harness::Cluster;

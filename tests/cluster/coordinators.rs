@@ -71,7 +71,7 @@ fn cancellation_persists_when_coordinator_is_killed() {
     cluster.wait_for_depth(depth + 1);
 }
 
-/// Uses Garage, which ignores the conditions of conditional writes.
+/// Uses Garage, an S3 server that ignores the conditions of conditional writes.
 #[test]
 fn store_without_conditional_writes_requires_single_coordinator_flag() {
     let Some(garage) = Server::garage() else {

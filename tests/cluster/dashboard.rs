@@ -124,7 +124,7 @@ fn run_submitted_through_api_finishes_and_has_a_game() {
 }
 
 #[test]
-fn drained_worker_stays_connected_until_drain_is_undone() {
+fn drained_worker_stays_connected_and_is_idle_after_drain_is_undone() {
     let mut cluster = Cluster::new();
     let api = Api::start(&mut cluster);
     cluster.start_worker("w1", &["--threads", "1"]);

@@ -30,7 +30,7 @@ impl From<DropResult> for GameRecord {
 /// Settings of a series of games.
 #[derive(Clone, Debug)]
 pub struct DropRun {
-    /// Size of the field and set of pieces.
+    /// The field size and the piece set.
     pub game: DropGame,
     /// Kind of the piece generator.
     pub generator: GeneratorKind,

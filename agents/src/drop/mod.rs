@@ -1,4 +1,5 @@
-//! Agents for the game of dropped pieces.
+//! Agents for the game of dropped pieces, in which an agent chooses a rotation and a column, and the piece then falls
+//! straight down.
 //!
 //! To add an agent, write a file with its type and its implementation of [`Agent`], and add an entry to [`AGENTS`].
 
@@ -27,7 +28,7 @@ use thiserror::Error;
 /// Information on which an agent bases a move.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Size of the field and set of pieces.
+    /// The field size and the piece set.
     pub game: &'a DropGame,
     /// Current field.
     pub field: Field,

@@ -1,4 +1,5 @@
-//! The published search over the current piece and the next piece. `docs/games.md` contains the published results.
+//! The search over the current piece and the next piece from an article about Nintendo Tetris. `docs/games.md` contains
+//! the results that the article published.
 //! Lower values of placements and boards are better.
 
 use super::{Search, View};

@@ -1,5 +1,6 @@
-//! The published search with branching. It tries the best placements of the current piece and the next piece, and then
-//! the best placements of each possible further piece. Lower values are better.
+//! The search with branching from the same article as the search in `bfs.rs`. It tries the best placements of the
+//! current piece and the next piece, and then the best placements of each possible further piece. Lower values
+//! are better.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
@@ -23,7 +24,7 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// Widths of the search that produced the published results.
+    /// Widths of the search that produced the article's results.
     pub const ARTICLE: Widths = Widths {
         first: 3,
         inner: 5,
@@ -55,7 +56,7 @@ impl FromStr for Widths {
     }
 }
 
-/// Order in which the published program adds up the values of the pieces. The order affects rounding.
+/// Order in which the article's program adds up the values of the pieces. The order affects rounding.
 const SUM_ORDER: [Piece; 7] = [
     Piece::I,
     Piece::L,

@@ -17,7 +17,8 @@ pub struct GameRules {
 }
 
 impl GameRules {
-    /// Rules of the published games: 20 rows, start at level 19, stop after 230 cleared rows (level 29).
+    /// Rules of the games in the article that published the searches: 20 rows, start at level 19, stop after 230
+    /// cleared rows (level 29).
     pub const ARTICLE: GameRules = GameRules {
         rows: Rows::Twenty,
         start_level: 19,

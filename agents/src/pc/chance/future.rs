@@ -13,7 +13,7 @@ use std::rc::Rc;
 pub(super) struct Position {
     pub(super) field: LowField,
     pub(super) held: Piece,
-    /// Index of the next piece in the supply.
+    /// Index of the next piece in the [`Supply`], the queue of known and unknown pieces.
     pub(super) position: usize,
     pub(super) bag: Bag,
 }
@@ -91,8 +91,8 @@ impl Futures {
             .collect()
     }
 
-    /// Returns the winning sequences: for each sequence of the pieces before the last two, the set of last pairs with
-    /// which the sequence wins.
+    /// Returns the winning sequences. There is one word for each sequence of all pieces except the last two: the set of
+    /// last pairs with which that sequence wins.
     pub(super) fn wins(&mut self, at: &Position) -> Rc<[u64]> {
         let left = self.supply.len() - at.position;
         if left <= 4 {
