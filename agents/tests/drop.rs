@@ -147,7 +147,7 @@ fn heuristic_agent_chooses_action_with_greatest_value() {
 }
 
 #[test]
-fn controllers_survive_ten_thousand_pieces() {
+fn strong_agents_survive_ten_thousand_pieces() {
     for name in ["dellacherie", "el-tetris", "bcts", "dt-10", "dt-20"] {
         let agent = find_agent(name).unwrap();
         let result = run(10_000).play(agent.published().as_mut(), 0);

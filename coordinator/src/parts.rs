@@ -17,7 +17,8 @@ use std::time::Duration;
 /// Settings of a coordinator, except those of its servers.
 #[derive(Clone, Debug)]
 pub struct CoreSettings {
-    /// Name of the coordinator, stored in the lease and in the manifests.
+    /// Name of the coordinator. It is stored in the lease (the object that identifies the active coordinator) and in
+    /// the manifests (the objects with the states of the runs).
     pub name: String,
     /// Address of the coordinator, stored in the lease.
     pub address: String,

@@ -90,7 +90,8 @@ impl RunQueue {
         self.changes.subscribe()
     }
 
-    /// Returns a receiver that is notified when a run is updated by a client, submitted, or adopted.
+    /// Returns a receiver that is notified when a client updates or submits a run, or when a run that another
+    /// coordinator accepted is added.
     pub(crate) fn updates(&self) -> watch::Receiver<u64> {
         self.updates.subscribe()
     }
@@ -258,7 +259,8 @@ impl RunQueue {
         manifests.filter(|manifest| manifest.is_open()).count()
     }
 
-    /// Returns the epoch of the run in the state [`RunState::Running`], or 0 if there is no such run.
+    /// Returns the current epoch (a period with a fixed set of workers) of the run in the state [`RunState::Running`],
+    /// or 0 if there is no such run.
     pub(crate) fn epoch(&self) -> u64 {
         let runs = self.runs();
         let mut manifests = runs.entries.values().map(|entry| &entry.manifest);

@@ -1,5 +1,6 @@
 //! Reads games back from the object store, and stores the files of a run's best game there. Reading a game back means
-//! looking up its wells in the run's tables, from the last to the first.
+//! looking up its wells in the run's tables (files that contain the wells of each depth), from the last well to the
+//! first.
 
 use hatebeam_env::Env;
 use hatebeam_game::Geometry;
@@ -52,8 +53,8 @@ pub(crate) struct GameReader {
 }
 
 impl GameReader {
-    /// Reads back the game that leads through the well with the most rows cleared at a depth. If `depth` is `None`,
-    /// reads back the run's best game.
+    /// Reads back a game to the well at this depth that has the most rows cleared. If `depth` is `None`, reads back the
+    /// run's best game.
     pub(crate) async fn read(
         &self,
         manifest: &Manifest,

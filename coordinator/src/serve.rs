@@ -26,8 +26,8 @@ pub struct Settings {
     pub core: CoreSettings,
     /// Address for the gRPC server to listen on.
     pub listen: SocketAddr,
-    /// URI of this coordinator to store in the lease. If `None`, the lease contains the address on which the gRPC
-    /// server listens.
+    /// URI of this coordinator to store in the lease (the object that identifies the active coordinator). If `None`,
+    /// the lease contains the address on which the gRPC server listens.
     pub advertise: Option<String>,
     /// TLS settings of the gRPC server. If `None`, its connections are not encrypted.
     pub tls: Option<Tls>,

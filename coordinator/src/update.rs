@@ -29,7 +29,7 @@ impl RunUpdate {
             stop_requested: Some(manifest.stop_requested),
         };
         if let Some(limits) = self.limits {
-            // If the search ended at a limit, clear this end if the new limits allow the search to continue.
+            // If the search ended at a limit that the new limits raise, it has not ended any more.
             let allows_more = |end: &EndReason| limits.allow_more_than(&manifest.limits, *end);
             manifest.end = manifest.end.filter(|end| !allows_more(end));
             manifest.limits = limits;

@@ -105,7 +105,8 @@ struct Cluster {
     inputs: ModelInputs,
     machine: MachineProfile,
     model: DepthModel,
-    /// The model without requests, rounds and the coordinator, which are simulated.
+    /// The model without object store requests, rounds of messages and the coordinator's work, which are simulated
+    /// instead.
     own: DepthModel,
     width: u64,
     workers: u64,

@@ -145,7 +145,7 @@ impl Solver {
         if self.solve(field, queue, hold)?.is_none() || field.is_clear() {
             return Ok(());
         }
-        // A search that does not follow all children also remembers positions that have a perfect clear.
+        // A search that does not follow all children can record a position as failed although it has a perfect clear.
         self.failed.clear();
         let pieces = &queue[..queue.len().min(field.pieces_left() + usize::from(hold))];
         let rest = Queue {

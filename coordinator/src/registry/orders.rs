@@ -7,9 +7,9 @@ use hatebeam_proto::messages::{
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Time without progress after which a worker that still sends heartbeats counts as failed. Its machine costs money
-/// in the meantime. Loading and uploading tables take several requests, each of which counts as progress. No other
-/// step without visible progress takes this long.
+/// Time without progress after which a worker that still sends heartbeats counts as failed. The limit exists because
+/// its machine costs money in the meantime. Loading and uploading tables (files of wells) take several requests, each
+/// of which counts as progress. No other step without visible progress takes this long.
 const STALL: Duration = Duration::from_secs(10 * 60);
 
 /// The error returned when a worker does not carry out an order.
@@ -71,6 +71,7 @@ impl WorkerError {
 /// The parts of a heartbeat that change while a worker makes progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
+    /// Number of the epoch (a period with a fixed set of workers).
     epoch: u64,
     depth: u32,
     /// Number of parents (the wells to expand) that the worker has expanded.

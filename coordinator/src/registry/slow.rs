@@ -19,7 +19,8 @@ impl Worker {
         }
     }
 
-    /// Whether the worker has expanded all its parents and is still uploading tables of the previous depth.
+    /// Whether the worker has expanded all its parents and is still uploading tables (files of wells) of the previous
+    /// depth.
     fn waits_for_uploads(&self) -> bool {
         let beat = &self.heartbeat;
         beat.parents > 0 && beat.expanded >= beat.parents && beat.uploading_bytes > 0

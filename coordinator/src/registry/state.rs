@@ -57,7 +57,7 @@ pub(super) struct Worker {
     /// Time of the last message from the worker.
     pub(super) heard: Instant,
     pub(super) heartbeat: Heartbeat,
-    /// Whether the worker has sent a heartbeat. Requests before the first heartbeat are not charged.
+    /// Whether the worker has sent a heartbeat in this session. Requests before the first heartbeat are not charged.
     pub(super) has_beaten: bool,
     /// Time at which the worker fell far behind the others. `None` if it is not far behind.
     pub(super) behind: Option<Instant>,
@@ -194,7 +194,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Returns the worker processes whose machines are charged.
+    /// Returns the connected worker processes. The cost of their machines is charged to the runs.
     pub(crate) fn present(&self) -> Vec<ActiveProcess> {
         let process = |worker: &Worker| ActiveProcess {
             name: worker.hello.name.clone(),
@@ -282,7 +282,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Releases all leaving workers except those in `busy`.
+    /// Ends the sessions of all leaving workers except those in `busy`, and tells these workers that they may exit.
     pub(crate) fn release(&self, busy: &[Member]) {
         let mut sessions = self.sessions();
         sessions.workers.retain(|name, worker| {

@@ -38,7 +38,7 @@ pub(crate) async fn add_services(
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let guard = Guard::new(tokens);
-    // A certificate for a coordinator is also valid for the calls of clients.
+    // A caller with a coordinator's certificate may also call the services for clients.
     let clients = guard.clone().for_roles(&[Role::Client, Role::Coordinator]);
     let workers = guard.for_roles(&[Role::Worker]).or_certificate();
     let reflection = reflection();

@@ -121,7 +121,7 @@ async fn failed_run_is_charged_until_it_fails() {
     let began = tokio::time::Instant::now();
     cluster.submit(&process, DEPTH).await;
     cluster.wait_for(&process, RunState::Failed).await;
-    // Each attempt takes a second.
+    // The worker fails after a second at each of the five attempts to expand the depth.
     let passed = began.elapsed().as_millis() as u64;
     let charged = cluster.saved().await.ledger.milliseconds;
     assert!(

@@ -41,7 +41,7 @@ async fn reason_of_failure(process: &Process) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn network_is_checked_and_stored_before_the_run_exists() {
+async fn invalid_network_is_refused_and_valid_network_is_stored() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let network = network("submitted");

@@ -161,7 +161,8 @@ async fn graceful_stop_keeps_the_charges_of_a_suspended_coordinator() {
     cluster.worker(&process, "w0", hang_at("expand", &reached));
     cluster.submit(&process, DEPTH).await;
     reached.notified().await;
-    // Another coordinator, which was suspended, writes the manifest once more.
+    // Another coordinator, which was suspended and lost the lease, resumes and writes the manifest once more. Its
+    // ledger charges an hour more.
     let loaded = VersionedManifest::load(&cluster.objects(), &cluster.run, true).await;
     let mut other = loaded.unwrap();
     other.manifest.ledger.milliseconds += 3_600_000;
@@ -174,7 +175,7 @@ async fn graceful_stop_keeps_the_charges_of_a_suspended_coordinator() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undelivered_end_event_is_delivered_by_the_next_coordinator() {
+async fn undelivered_finished_event_is_delivered_by_the_next_coordinator() {
     let cluster = Cluster::new();
     let first = cluster.coordinator("a").await;
     *first.hooks.panic_at.lock().unwrap() = Some("finished");

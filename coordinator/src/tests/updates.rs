@@ -234,14 +234,15 @@ async fn cost_of_waiting_for_workers_is_recorded_separately() {
     cluster.submit(&process, 5).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;
     let depth = &run.manifest.depths[3];
-    // The pause takes 500 ms, and the workers settle within 400 ms.
+    // At this price, a millisecond costs one micro. The pause takes 500 ms. Then the set of workers must be unchanged
+    // for 400 ms before the search continues.
     assert!((900..1000).contains(&depth.waiting.0), "{depth:?}");
     assert!(depth.cost > depth.waiting);
     assert_eq!(run.manifest.depths[4].waiting, Micros::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
-async fn graceful_stop_closes_the_ledger() {
+async fn graceful_stop_ends_the_charged_time() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -282,7 +283,7 @@ async fn simultaneous_submissions_reopen_a_run_once() {
     cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, 3).await;
     cluster.wait_for(&process, RunState::Finished).await;
-    // Both submissions find the run finished.
+    // Because of this delay, both submissions find the run finished.
     faults.delay(Duration::from_millis(100));
     let submit = |max_depth| process.coordinator.submit(cluster.submission(max_depth));
     let (first, second) = tokio::join!(submit(6), submit(8));

@@ -106,7 +106,8 @@ impl Part {
                     busy_micros: 0,
                 })
             }
-            // The counts contain only the wells that stay in the frontier, all with the digit 0.
+            // A real worker counts its candidates by the next digit of their rank. This one counts only the wells that
+            // stay in the frontier, all with the digit 0.
             OrderKind::Count(count) => {
                 let wells = self.nodes(world, count.depth).len() as u64;
                 let counts = vec![DigitCount {

@@ -171,7 +171,8 @@ impl Sequences<'_> {
 /// Results for the states of a level. [`super::future`] defines winning and usable sequences.
 #[derive(Debug)]
 struct Values {
-    /// For each state, the winning sequences: for each tail, the set of their last two pieces.
+    /// For each state, the winning sequences. They are grouped by the pieces before the last two: for each [`Tail`], a
+    /// word contains the set of the last two pieces.
     words: Vec<u64>,
     /// For each state, the number of usable sequences for each sequence of seen pieces. Empty if the player sees all
     /// pieces.

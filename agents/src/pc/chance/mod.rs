@@ -74,7 +74,7 @@ pub struct PcPosition {
     pub seen: Vec<Piece>,
     /// Pieces that are left in the bag after the seen ones.
     pub bag: Bag,
-    /// Number of pieces in the game, including the seen ones. One more than the field needs is enough.
+    /// Number of pieces in the game, including the seen ones. Only one piece more than the field needs is of use.
     pub pieces_in_all: usize,
 }
 
@@ -240,8 +240,8 @@ impl<'a> Game<'a> {
         })
     }
 
-    /// Returns the chances of all first moves, and whether they are exact. Inexact chances are lower bounds, because
-    /// only `width` states were followed after a known piece.
+    /// Returns the chances of all first moves, and whether they are exact. Follows at most `width` states after each
+    /// known piece. If it drops other states, the chances are lower bounds.
     fn moves(&self, threads: usize, width: usize) -> (Vec<MoveChance>, bool) {
         let mut is_exact = true;
         let (placements, wins) = if self.field.is_clear() || self.field.is_split() {

@@ -6,8 +6,8 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::Bag;
 use std::rc::Rc;
 
-/// A queue of known pieces, followed by unknown pieces from the bag. A queue that is shorter than the field needs ends
-/// with a missing piece.
+/// A queue of known pieces, followed by unknown pieces from the bag. Its last piece, which a player can leave in the
+/// hold slot, is missing if the game has no more pieces than the field needs.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     known: Vec<Piece>,
