@@ -123,9 +123,9 @@ impl UsageLedger {
         self.merge_departed(present);
     }
 
-    /// Resumes the ledger at `now_ms`. If the last update has a later time, because its clock was ahead, sets the
-    /// ledger back to `now_ms`, so that time is charged again immediately. If no coordinator was running for more than
-    /// ten minutes, the run's duration grows by only ten minutes.
+    /// Resumes the ledger at `now_ms`. If the clock of the previous coordinator was ahead, the recorded times can be
+    /// later than `now_ms`. They are set back to `now_ms`, because no time would be charged until then. If no
+    /// coordinator was running for more than ten minutes, the run's duration grows by only ten minutes.
     pub fn resume(&mut self, now_ms: u64) {
         let earlier = |until: Option<u64>| until.map(|until| until.min(now_ms));
         let oldest = now_ms.saturating_sub(MAX_ABSENCE_MS);

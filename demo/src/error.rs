@@ -66,7 +66,7 @@ pub enum DemoError {
         /// The coordinator's note about the run.
         note: String,
     },
-    /// The best game is not valid by the exact rules.
+    /// The check of the best game found an invalid move or a different score.
     #[error("the game is not valid")]
     InvalidGame,
 }

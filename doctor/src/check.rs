@@ -117,8 +117,8 @@ impl Examination {
         }
     }
 
-    /// Runs the checks in a new thread and returns their results. Returns a failed check if the thread cannot be started,
-    /// panics, or exceeds the time limit. After the time limit, the thread continues.
+    /// Runs the checks in a new thread and returns their results. Returns a failed check if the thread cannot be
+    /// started, panics, or exceeds the time limit. After the time limit, the thread continues.
     pub fn run(self) -> Vec<Check> {
         let Examination {
             name,

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_check_leaves_no_files() {
+    fn disk_check_leaves_no_files_and_notices_missing_space() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("not/there");
         let found = disk(&missing);

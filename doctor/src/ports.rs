@@ -13,8 +13,8 @@ const PORTS: [(u16, &str); 3] = [
     (7880, "the dashboard"),
 ];
 
-/// Time limit for connecting to a server, and for sending a request. The answer is read until this time has passed since
-/// the start of the connection.
+/// Time limit for connecting to a server, and for sending a request. The answer is read until this time has passed
+/// since connecting began.
 const LIMIT: Duration = Duration::from_millis(1500);
 /// Number of bytes after which an answer is no longer read. The first bytes are enough to identify the server.
 const MAX_BYTES: usize = 16 << 10;
@@ -54,6 +54,7 @@ fn server_at(address: SocketAddr) -> &'static str {
         Ok([b'H', b'T', b'T', b'P', b'/', ..]) => "a web server",
         // An HTTP/2 server begins with a SETTINGS frame.
         Ok([_, _, _, 4, 0, 0, 0, 0, 0, ..]) => "a gRPC server, such as a coordinator or a worker",
+        // A TLS server answers unencrypted data with an alert record.
         Ok([21, 3, ..]) => "a server with TLS, such as a coordinator or a worker",
         Ok([]) => "a server that sends nothing",
         Ok(_) => "a server with an unknown protocol",

@@ -1,5 +1,5 @@
 //! Checks of the simulation's invariants at every write to the object store and at the end. The checks allow for the
-//! faults in the seed's plan.
+//! faults in the plan (the list of faults and client requests that the seed determines).
 
 mod manifests;
 
@@ -21,7 +21,8 @@ use tokio::time::Instant;
 /// Key of the lease object, with which a coordinator shows that it is active.
 const LEASE: &str = "coordinator.json";
 
-/// Time after a fault during which a coordinator may fail to renew its lease. A hanging request lasts up to six minutes.
+/// Time after a fault during which a coordinator may fail to renew its lease. A hanging request lasts up to six
+/// minutes.
 const DISTURBANCE: Duration = Duration::from_secs(400);
 
 /// Maximum number of epochs (periods with a fixed set of workers) of a run. Each fault ends at most a few epochs, and
@@ -32,18 +33,18 @@ const MAX_EPOCHS: usize = 300;
 #[derive(Clone)]
 struct Known {
     manifest: Manifest,
-    /// Names of the processes that may have begun each epoch. There are several if the manifest with this epoch was
-    /// written after its writer had timed out, because another process may have written it then.
+    /// Names of the processes that may have begun each epoch. There are several if a late write, applied after its
+    /// caller had timed out, may have written the first manifest with this epoch.
     begun: BTreeMap<u64, Vec<String>>,
     /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
-    /// Number of times that the run's usage ledger was closed.
+    /// Number of times that charging the run was stopped: its ledger's `until_ms` became `None`.
     closed: u64,
 }
 
 impl Known {
     /// Returns an upper bound on the number of times that a process began to charge the run for machine time: each
-    /// process once, and once more after each time that the ledger was closed.
+    /// process once, and once more after each time that charging was stopped.
     fn resumed(&self) -> u64 {
         let processes: BTreeSet<&String> = self.begun.values().flatten().collect();
         self.closed + processes.len() as u64

@@ -239,10 +239,10 @@ impl Client {
         }
     }
 
-    /// Checks the results of the finished runs and the delivery of their end events.
+    /// Checks the results of the finished runs, and the delivery of their end events, which report the end of a search.
     pub(crate) async fn check(&self) {
-        // Wait until pending events are delivered. An event that a hook has refused stays in the outbox until the next
-        // start of a coordinator.
+        // Wait until pending events are delivered. An event that a hook has refused stays in the outbox (the events
+        // that are stored for delivery) until the next start of a coordinator.
         sleep(LOOK).await;
         let has_store_faults = self.world.plan.classes.contains(&Class::Store);
         for (_, manifest) in self.expected() {

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 /// Probability that a hook fails, per mille.
 const FAILS: u64 = 100;
 
-/// Names of the runs for which a hook has received the end event of the complete search.
+/// Names of the runs for which a hook has received the event that the search is complete.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox(Mutex<BTreeSet<String>>);
 

@@ -89,7 +89,7 @@ impl Presence {
     }
 
     /// Returns a description of the excess if a ledger charges too much time. `resumed` is the maximum number of
-    /// times that charging was resumed, either by another process or after the ledger was closed.
+    /// times that charging was resumed, either by another process or after it had been stopped.
     pub(crate) fn excess(&self, ledger: &UsageLedger, resumed: u64) -> Option<String> {
         self.read();
         let state = self.state();

@@ -45,15 +45,16 @@ pub enum Class {
     Client,
     /// The manifest of a queued run is deleted or damaged.
     DamagedManifest,
-    /// The object store contains many ended runs, and a standby coordinator waits.
+    /// The object store contains many ended runs, and a second coordinator waits for the lease.
     ManyRuns,
-    /// Candidate tables are too small at the first attempt, so that depths are repeated.
+    /// The workers' tables of candidates (wells for the next depth) are sometimes too small at the first attempt, so
+    /// that the depth is repeated.
     SmallTables,
     /// A worker crashes at every depth from a fixed depth on, as if it ran out of memory.
     OutOfMemory,
     /// A worker runs a program whose search differs from the coordinator's search, until the faults end.
     VersionSkew,
-    /// A committed table is deleted.
+    /// A table (a file of wells) of a committed depth is deleted.
     DamagedTable,
     /// Clients also send requests to coordinators that do not hold the lease.
     StaleSubmission,

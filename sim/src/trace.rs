@@ -7,8 +7,8 @@ use tokio::time::Instant;
 /// Level of detail of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Injected faults and client requests, starts and ends of processes, changes to manifests and the lease, answers to clients, and
-    /// violations.
+    /// Injected faults, client requests and their answers, starts and ends of processes, changes to manifests and the
+    /// lease, and violations.
     #[default]
     Events,
     /// Everything in [`Detail::Events`], plus messages, object store requests, and the log messages of coordinators

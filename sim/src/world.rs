@@ -41,7 +41,7 @@ pub struct Options {
 pub enum Sabotage {
     /// The object store ignores the conditions of writes, except those of a coordinator's startup probe.
     UnconditionalStore,
-    /// Workers accept children from any attempt at a depth.
+    /// Workers accept children (new wells) that other workers sent in an earlier, abandoned attempt at a depth.
     ForgottenAttempts,
     /// Workers whose search differs from the coordinator's search claim to have the same search.
     ForgedFingerprints,

@@ -35,11 +35,11 @@ fn invariants_hold_for_a_thousand_seeds() {
     }
 }
 
-/// Faults that seeds beyond the first thousand have revealed, with these seeds. A change to the simulation or to the
-/// simulated code may change the events of a seed, so unit tests also cover these faults.
+/// Earlier faults of the program, and the seeds beyond the first thousand that revealed them. A change to the
+/// simulation or to the simulated code may change the events of a seed, so unit tests also cover these faults.
 const REGRESSIONS: [(&str, &[u64]); 7] = [
     (
-        "the late delivery of a run's end event removed the run's next end event from the outbox",
+        "the late delivery of the event for a run's end removed the event for its next end from the outbox",
         &[2323, 2568],
     ),
     (

@@ -51,8 +51,8 @@ Examples:
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
 Reads one JSON object per line with `rows` (strings of X and _, from the top row to the lowest row), `piece`, `kicks`
-(nokick, srs, srsplus, srs+180j or srs+180t for two tables with half turns, or hard for SRS with hard drops only) and
-`lines`. Prints one object per line with `placements`: the four cells of each reachable placement, as column + 10 x
+(nokick, srs, srsplus, srs+180j, srs+180t, or hard for SRS with hard drops only; srs+180j and srs+180t have half turns)
+and `lines`. Prints one object per line with `placements`: the four cells of each reachable placement, as column + 10 x
 row, where row 0 is the lowest row. With `lines`, all cells of a piece must be in the lowest `lines` rows. For an
 invalid line, the command prints an object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes
 the other lines, and exits with code 1.

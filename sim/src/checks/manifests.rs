@@ -11,7 +11,8 @@ fn epoch_of(depth: &CommittedDepth) -> Option<u64> {
     epoch.parse().ok()
 }
 
-/// Returns a violation if none of the writers that committed a depth may have begun its epoch.
+/// Returns a violation if none of `writers`, one of which committed a depth, is among the processes that may have begun
+/// the depth's epoch (a period with a fixed set of workers).
 pub(super) fn check_owner(
     depth: &CommittedDepth,
     begun: &BTreeMap<u64, Vec<String>>,
@@ -48,8 +49,8 @@ pub(super) fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<St
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 
-/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage` is
-/// true: the plan has deleted a table at a greater depth than the last depth in `after`.
+/// Returns the invalid changes between two successive manifests of a run. `has_damage` tells whether the simulation has
+/// deleted a table at a greater depth than the last depth in `after`. Only then may depths disappear.
 pub(super) fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {

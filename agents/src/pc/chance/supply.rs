@@ -47,8 +47,8 @@ impl Supply {
         self.has_last
     }
 
-    /// Returns the possible pieces at a position, each with the bag that follows. `bag` is the bag of the unknown pieces,
-    /// so a known piece does not change it.
+    /// Returns the possible pieces at a position, each with the bag that follows. `bag` is the bag of the unknown
+    /// pieces, so a known piece does not change it.
     pub(super) fn options(&self, position: usize, bag: Bag) -> Vec<(Piece, Bag)> {
         if position + 1 == self.len && !self.has_last {
             return vec![(Piece::ALL[0], bag)];
