@@ -55,7 +55,7 @@ function route({ focus = true } = {}) {
   if (focus) main.focus({ preventScroll: true });
 }
 
-function signInPage(session) {
+function signInPage() {
   leave();
   leave = () => {};
   isSignedIn = false;
@@ -83,8 +83,7 @@ function signInPage(session) {
   },
   h("h1", {}, "Sign in"),
   h("p", {}, "Enter the coordinator's token: the contents of its token file, or the value of HATEBEAM_TOKEN."),
-  h("label", { for: "token" }, "Token"), token, problem, button,
-  session && h("p", { className: "hint" }, `hatebeam ${session.version}`));
+  h("label", { for: "token" }, "Token"), token, problem, button);
   main.replaceChildren(form);
   token.focus();
 }
@@ -97,7 +96,7 @@ async function start() {
     // The coordinator is unreachable. The page that `route` shows reports this and reconnects.
   }
   if (session && !session.signed_in) {
-    signInPage(session);
+    signInPage();
     return;
   }
   isSignedIn = true;
@@ -116,7 +115,7 @@ signOut.addEventListener("click", async () => {
   await start();
 });
 whenSignedOut(() => {
-  if (isSignedIn) signInPage(null);
+  if (isSignedIn) signInPage();
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   // The default action would change the URL's fragment, which selects the page.

@@ -19,7 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hatebeam_net::{Access, Guard, VIEW_ONLY};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Content security policy of the dashboard. It permits no files from other servers, and no inline scripts or styles.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -44,12 +44,14 @@ pub(crate) struct AccessControl {
 
 impl AccessControl {
     pub(crate) fn new(guard: Guard, address: SocketAddr, has_tls: bool) -> AccessControl {
+        // Browsers accept a cookie with this prefix only from this host itself, over HTTPS, and for all paths.
+        let prefix = if has_tls { "__Host-" } else { "" };
         AccessControl {
             guard,
             sessions: Sessions::default(),
             scheme: if has_tls { "https" } else { "http" },
             is_local: address.ip().to_canonical().is_loopback(),
-            cookie: format!("hatebeam-{}", address.port()),
+            cookie: format!("{prefix}hatebeam-{}", address.port()),
         }
     }
 
@@ -180,6 +182,9 @@ pub(crate) async fn reject_foreign(
 /// Path of the call that estimates a run. The call is a POST request, but it changes nothing.
 pub(crate) const ESTIMATE: &str = "/api/v1/estimate";
 
+/// Delay before the response to a wrong token, which slows down guessing.
+pub(crate) const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
+
 /// Middleware that rejects requests without a valid session or token. With view-only access, it also rejects requests
 /// that change something.
 pub(crate) async fn require_token(
@@ -192,7 +197,13 @@ pub(crate) async fn require_token(
             ApiError::new(StatusCode::FORBIDDEN, VIEW_ONLY).into_response()
         }
         Ok(_) => next.run(request).await,
-        Err(reason) => ApiError::new(StatusCode::UNAUTHORIZED, reason).into_response(),
+        Err(reason) => {
+            if request.headers().contains_key(header::AUTHORIZATION) {
+                tracing::warn!("rejected dashboard request: wrong token");
+                tokio::time::sleep(WRONG_TOKEN_DELAY).await;
+            }
+            ApiError::new(StatusCode::UNAUTHORIZED, reason).into_response()
+        }
     }
 }
 
@@ -237,6 +248,8 @@ pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TOKEN: &str = "correct-horse-battery";
 
     fn access(address: &str, token: Option<&str>) -> AccessControl {
         let token = token.map(|token| token.parse().unwrap());
@@ -318,5 +331,23 @@ mod tests {
         }
         assert!(access.sign_out(&good).is_some());
         assert!(access.check_token(&good).is_err());
+    }
+
+    #[test]
+    fn cookie_of_https_server_is_bound_to_its_host() {
+        let guard = Guard::new(Some(TOKEN.parse().unwrap()));
+        let access = AccessControl::new(guard, "10.0.0.1:7880".parse().unwrap(), true);
+        let set = access.sign_in(TOKEN).unwrap();
+        let set = set.to_str().unwrap();
+        assert!(set.starts_with("__Host-hatebeam-7880="), "{set}");
+        assert!(
+            set.contains("; Secure") && set.contains("; Path=/;"),
+            "{set}"
+        );
+        assert!(!set.contains("Domain"), "{set}");
+        let mut headers = HeaderMap::new();
+        let pair = set.split(';').next().unwrap();
+        headers.insert(header::COOKIE, pair.parse().unwrap());
+        assert!(access.check_token(&headers).is_ok());
     }
 }

@@ -1,6 +1,6 @@
 //! The JSON API under `/api/v1`. It forwards calls to the same service that gRPC clients use.
 
-use crate::access::{AccessControl, ESTIMATE};
+use crate::access::{AccessControl, ESTIMATE, WRONG_TOKEN_DELAY};
 use crate::error::ApiError;
 use crate::events;
 use crate::form::{EstimateRequest, Estimator, LimitsForm, RunForm};
@@ -20,7 +20,7 @@ use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_report::Film;
 use hatebeam_search::Network;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -41,8 +41,6 @@ pub(crate) const MAX_STREAMS: usize = 64;
 /// Maximum number of depth records in a response. A response contains the records of one message from the service, which
 /// has the same limit.
 const MAX_RECORDS: usize = 1000;
-/// Delay before the response to a wrong token, which slows down guessing.
-const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
 /// State shared by all calls.
 pub(crate) struct App<R> {
@@ -182,17 +180,19 @@ type Answer = Result<Json<Value>, ApiError>;
 
 async fn session<R: Runs>(State(app): Shared<R>, headers: HeaderMap) -> Json<Value> {
     let access = app.access.check_token(&headers).ok();
-    let networks: Map<String, Value> = Network::SHIPPED
-        .iter()
-        .filter_map(|name| Some((name.to_string(), json!(Network::shipped(name)?.digest()))))
-        .collect();
-    Json(json!({
+    let mut session = json!({
         "token_required": app.access.requires_token(),
         "signed_in": access.is_some(),
         "may_change": access == Some(Access::Full),
-        "version": env!("CARGO_PKG_VERSION"),
-        "networks": networks,
-    }))
+    });
+    if access.is_some() {
+        session["version"] = json!(env!("CARGO_PKG_VERSION"));
+        session["networks"] = Network::SHIPPED
+            .iter()
+            .filter_map(|name| Some((name.to_string(), json!(Network::shipped(name)?.digest()))))
+            .collect();
+    }
+    Json(session)
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use tokio::net::TcpStream;
 
 const TOKEN: &str = "correct-horse-battery";
@@ -93,19 +93,24 @@ async fn calls_about_runs_and_workers_require_the_token() {
     }
     assert_eq!(client.get("/").await.status, 200);
     let session = client.get("/api/v1/session").await.json();
-    for name in Network::SHIPPED {
-        let digest = Network::shipped(name).unwrap().digest().to_string();
-        assert_eq!(session["networks"][name], digest);
-    }
     assert_eq!(
         (&session["token_required"], &session["signed_in"]),
         (&json!(true), &json!(false))
     );
+    assert_eq!(session.as_object().unwrap().len(), 3, "{session}");
 
     let bearer = client.with("Authorization", format!("Bearer {TOKEN}"));
     assert_eq!(bearer.get("/api/v1/runs").await.status, 200);
+    let session = bearer.get("/api/v1/session").await.json();
+    assert_eq!(session["version"], env!("CARGO_PKG_VERSION"));
+    for name in Network::SHIPPED {
+        let digest = Network::shipped(name).unwrap().digest().to_string();
+        assert_eq!(session["networks"][name], digest);
+    }
     let wrong = client.with("Authorization", "Bearer correct-horse-batterz");
+    let asked = Instant::now();
     assert_eq!(wrong.get("/api/v1/runs").await.status, 401);
+    assert!(asked.elapsed() >= Duration::from_millis(500));
     assert!(fake.world().drained.is_empty());
     serving.abort();
 }
