@@ -60,7 +60,7 @@ pub struct EstimateInputs {
     pub beam: Beam,
     /// Lowest and highest likely number of depths.
     pub depths: [u32; 2],
-    /// Fraction of the depths whose tables are kept.
+    /// Fraction of the depths whose tables (the stored wells) are kept.
     pub kept_share: f64,
     /// The workers.
     pub workers: Vec<EstimateWorker>,

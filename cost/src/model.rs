@@ -31,7 +31,8 @@ pub struct ProgramConstants {
     pub batch_children: usize,
     /// Maximum number of batches that wait for a peer.
     pub queued_batches: usize,
-    /// Time between two messages in which a receiver reports its floors: the lowest ranks that its tables still accept.
+    /// Time between two messages in which a receiver reports its floors: the lowest ranks that its tables of candidates
+    /// still accept.
     pub floor_interval: Duration,
     /// Size of each part of a multipart upload, and maximum size of an object that is uploaded in one request.
     pub part_bytes: usize,
@@ -45,13 +46,14 @@ pub struct ProgramConstants {
 pub struct ModelInputs {
     /// Number of distinct children of a well, averaged over a whole game.
     pub children_per_well: f64,
-    /// Time to generate a child, score it, and drop it or merge it into a table.
+    /// Time to generate a child, score it, and drop it or merge it into a table of candidates in memory.
     pub ns_per_child: f64,
     /// Additional time to expand a well, select it, write it and read it again for the next depth.
     pub ns_per_well: f64,
     /// Part of `ns_per_well` for sorting the well within its shard. One thread sorts a shard while the others wait.
     pub ns_per_well_sorted: f64,
-    /// Part of `ns_per_well` for writing the well to its shard's table. One thread writes a table during the search.
+    /// Part of `ns_per_well` for writing the well to its shard's table on disk. One thread writes a table during the
+    /// search.
     pub ns_per_well_written: f64,
     /// Time for the digest (the checksum over a worker's wells) per well. One thread computes it.
     pub ns_per_well_digested: f64,
@@ -61,13 +63,13 @@ pub struct ModelInputs {
     pub ns_per_sent: f64,
     /// Size of a child on the wire.
     pub bytes_per_sent: f64,
-    /// Size of a well in a table.
+    /// Size of a well in a table on disk.
     pub bytes_per_well: f64,
-    /// Number of times that a table is written to the worker's disk: once alone, and once into the file that is
-    /// uploaded.
+    /// Number of times that a table is written to the worker's disk: once into its own file, and once into the file
+    /// that is uploaded.
     pub disk_writes: f64,
-    /// Number of children that pass a floor (the lowest rank that a full table accepts), relative to the number of
-    /// distinct children that pass it. It exceeds 1 because several parents generate the same well.
+    /// Number of children that pass a floor (the lowest rank that a full table of candidates accepts), relative to the
+    /// number of distinct children that pass it. It exceeds 1 because several parents generate the same well.
     pub duplicates: f64,
     /// Number of children that pass the floor with which a depth begins, relative to the number that pass the depth's
     /// cut. The cut is the lowest rank that is kept, and the first floor is an estimate of the cut. Infinite if a
@@ -250,7 +252,7 @@ pub struct DepthModel {
     pub fits: bool,
 }
 
-/// Width of a run, and its number of shards.
+/// Width of a run, and its number of shards: the parts of the beam, each of which one worker holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Beam {
     /// Width in wells.
@@ -467,7 +469,7 @@ fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f
     // For each peer, a worker holds the batches that wait to be sent, and the batch that is being filled.
     let batches = (program.queued_batches + 1) * program.batch_children;
     let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
-    // Each thread collects children for each of the worker's tables.
+    // Each thread collects children for each of the worker's tables of candidates.
     let tables = wells / TABLE_WELLS as f64;
     let buffers = machine.threads * tables * TABLE_BUFFER_BYTES as f64;
     inputs.memory_per_well * wells + buffers + inputs.memory_base + (workers - 1.0) * peer
@@ -488,7 +490,7 @@ impl Stream {
     const STEPS: u32 = 1000;
 
     /// Returns the fraction of the children that are sent. A sender drops the children below the floor that the
-    /// receiver last reported. The floor is the lowest rank that the receiver's tables accept.
+    /// receiver last reported. The floor is the lowest rank that the receiver's tables of candidates accept.
     ///
     /// Once a fraction `x` of all children has been generated, the best `width` of them are a fraction `width / (x *
     /// children)`. Only this fraction of further children passes the floor. But the sender's floor is out of date,
@@ -523,7 +525,7 @@ impl Stream {
     }
 }
 
-/// Returns the number of wells that the tables in memory can hold, relative to the width.
+/// Returns the number of wells that the tables of candidates in memory can hold, relative to the width.
 fn room(beam: Beam) -> f64 {
     let tables = beam.shards * (beam.width / beam.shards / TABLE_WELLS as u64).max(1);
     let wells = (beam.width as f64 / tables as f64).max(1.0);

@@ -18,7 +18,7 @@ pub struct PlannedRun {
     pub beam: Beam,
     /// Number of depths.
     pub depths: u32,
-    /// Fraction of the depths whose tables are kept.
+    /// Fraction of the depths whose tables (the stored wells) are kept.
     pub kept_share: f64,
     /// Type of the machines.
     pub instance: InstanceType,

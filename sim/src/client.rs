@@ -50,7 +50,7 @@ enum Asked {
 /// The clients of the simulated cluster.
 pub(crate) struct Client {
     world: Arc<World>,
-    /// Whether all events of the plan have occurred.
+    /// Whether all events of the plan (the faults and client requests that the seed determines) have occurred.
     is_settling: AtomicBool,
 }
 

@@ -11,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. By default, each seed uses a random subset of the classes. In a seed with few classes, the
-/// effects of these classes are not masked by other classes.
+/// A class of events. By default, each seed uses a random subset of the classes, so that some seeds have few classes,
+/// which other classes do not mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.

@@ -327,7 +327,7 @@ fn quiet(world: &World) {
     world.network.heal_all();
     for machine in world.machines() {
         machine.end_faults();
-        // The twin is switched on only if the plan has switched it on before.
+        // The twin (the second process with a worker's name) is switched on only if the plan has done so before.
         let is_twin = machine.target == Target::Worker(world.plan.all_workers);
         if !is_twin || machine.is_wanted() {
             machine.start();

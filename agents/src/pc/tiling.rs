@@ -1,8 +1,8 @@
 //! A necessary condition for clearing a field: whole pieces can cover its empty cells.
 //!
 //! The rows of a piece need not be adjacent in the field: rows that are cleared before the piece is placed can lie
-//! between them. The condition therefore allows a piece to skip rows if the skipped rows can become full before every
-//! row of the piece. It ignores the order and the movement of the pieces, and whether anything supports them.
+//! between them. The condition therefore allows a piece to skip rows if the skipped rows can become full before any row
+//! of the piece does. It ignores the order and the movement of the pieces, and whether anything supports them.
 
 use super::solver::KeyHasher;
 use hatebeam_tetris::Piece;
@@ -31,7 +31,7 @@ const ALL_ORDERS: u32 = (1 << ORDERS) - 1;
 struct Cover {
     mask: u64,
     piece: Piece,
-    /// Orders of the rows in which the skipped rows become full before the covered rows.
+    /// Set of the orders of rows that this cover permits: the skipped rows become full before the covered rows.
     orders: u32,
 }
 
@@ -158,7 +158,7 @@ impl Tilings {
 /// Maximum number of empty cells of a half for which ways to cover it are listed. Lists for more cells are long and
 /// rarely reused.
 const LISTED_CELLS: u32 = 12;
-/// Index, counted from 1, of the first field for which ways to cover halves are listed. Lists save time only if many
+/// Number of the first field, counted from 1, for which ways to cover halves are listed. Lists save time only if many
 /// fields use them.
 const FIRST_FIELDS: u32 = 500;
 
@@ -168,7 +168,7 @@ struct Way {
     /// Cells of the other half that the pieces also cover.
     spill: u32,
     pieces: Stock,
-    /// Orders of the rows in which this way is possible.
+    /// Set of the orders of rows that this way permits.
     orders: u32,
     /// Index in [`Ways::all`] after the last way of the same list with the same `spill`.
     next_spill: u32,

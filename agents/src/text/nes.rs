@@ -12,8 +12,9 @@ Examples:
 pub const PLAY_HELP: &str = "\
 A game starts at level 19 and stops when 230 rows have been cleared, or when a piece cannot spawn. `maxout` is the
 percentage of games with 999,999 points or more. The highest possible score is 1,543,160. The defaults select the 150
-published games. In these games, the published search `bfs` has a median of 1,066,910, a mean of 1,053,015.73 and a
-maxout of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of 94.67 %.
+games of the article that published these searches. In these games, `bfs` has a median of 1,066,910, a mean of
+1,053,015.73 and a maxout of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of
+94.67 %.
 
 --csv writes one line per game: player, game, score, lines, pieces, complete (230 rows cleared).
 
@@ -45,10 +46,10 @@ Examples:
 pub const PIECES_HELP: &str = "\
 Prints the pieces of each game as letters on one line.
 
-`article` is the generator of the published piece sets: two Mersenne Twisters whose state carries over from each game
-to the next one. Each of its games has 1,825 pieces. `cartridge` is the generator of the game's cartridge: a 16-bit
-shift register that makes one step per frame. A seed from 2 to 65535 is the initial state of the register (35208 when
-the console is switched on); any other seed selects one of these states at random.
+`article` is the generator of the article that published the searches: two Mersenne Twisters whose state carries over
+from each game to the next one. Each of its games has 1,825 pieces. `cartridge` is the generator of the game's
+cartridge: a 16-bit shift register that makes one step per frame. A seed from 2 to 65535 is the initial state of the
+register (35208 when the console is switched on); any other seed selects one of these states at random.
 
 Examples:
   hatebeam nes pieces --generator article --seed 205 --games 2 --count 30

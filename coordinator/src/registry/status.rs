@@ -1,5 +1,5 @@
 //! The status of workers for clients. An *epoch* is a period with a fixed set of workers. A *shard* is a range of well
-//! hashes that one worker owns. A *parent* is a well that a worker expands.
+//! hashes that one worker owns. A *parent* is a well that a worker expands. A *table* is a file of wells.
 
 use super::state::{Worker, WorkerRegistry};
 use hatebeam_cost::Machine;

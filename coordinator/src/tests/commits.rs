@@ -108,7 +108,7 @@ async fn unreferenced_objects_are_removed_except_those_of_later_epochs() {
         objects.put(&key, "x".into()).await.unwrap();
         key
     };
-    // The run has only epoch 1. These keys contain the depth and then the epoch.
+    // The run has only epoch 1 (a period with a fixed set of workers). These keys contain the depth and then the epoch.
     let failed = [
         put("frontier/00003/0-w9").await,
         put("tables/00003-0.json").await,

@@ -1,4 +1,4 @@
-//! Tests with workers that leave, disconnect, or fail.
+//! Tests with workers that leave, disconnect, or fail. An *epoch* is a period of a run with a fixed set of workers.
 
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;

@@ -14,7 +14,8 @@ use tokio::sync::Notify;
 const DEPTH: u32 = 4;
 
 /// Returns a script that never answers orders with this name, and notifies `reached` when it receives one. It carries
-/// out all other orders. Before depth 2, it also carries out orders with this name, except `prepare`.
+/// out all other orders. Before depth 2, it also carries out orders with this name, except `prepare`, which a worker
+/// receives only at the start.
 fn hang_at(name: &'static str, reached: &Arc<Notify>) -> Script {
     let reached = Arc::clone(reached);
     let mut depth = 0;
