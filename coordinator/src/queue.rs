@@ -1,4 +1,4 @@
-//! The queue of runs: the last saved manifest of each run (the object that contains the run's state), and the client
+//! The queue of runs. It contains the last saved manifest of each run (the object with the run's state), and the client
 //! updates that are not saved yet.
 
 use crate::update::RunUpdate;
@@ -259,8 +259,8 @@ impl RunQueue {
         manifests.filter(|manifest| manifest.is_open()).count()
     }
 
-    /// Returns the current epoch (a period with a fixed set of workers) of the run in the state [`RunState::Running`],
-    /// or 0 if there is no such run.
+    /// Returns the epoch (the current period with a fixed set of workers) of the run in the state
+    /// [`RunState::Running`]. Returns 0 if there is no such run.
     pub(crate) fn epoch(&self) -> u64 {
         let runs = self.runs();
         let mut manifests = runs.entries.values().map(|entry| &entry.manifest);

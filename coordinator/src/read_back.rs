@@ -1,6 +1,5 @@
 //! Reads games back from the object store, and stores the files of a run's best game there. Reading a game back means
-//! looking up its wells in the run's tables (files that contain the wells of each depth), from the last well to the
-//! first.
+//! looking up its wells, from the last to the first, in the run's tables (files that contain the wells of each depth).
 
 use hatebeam_env::Env;
 use hatebeam_game::Geometry;

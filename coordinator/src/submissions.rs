@@ -82,8 +82,8 @@ pub(crate) async fn keep_adopting(
                 continue;
             }
         };
-        // A renewal in flight may have been sent before the notes were listed, so only the second renewal from now
-        // proves that this coordinator still holds the lease.
+        // The next renewal may have been sent before the notes were listed. Only the second renewal from now proves
+        // that this coordinator still holds the lease.
         let enough = *renewals.borrow() + 2;
         if renewals.wait_for(|&count| count >= enough).await.is_err() {
             return std::future::pending().await;

@@ -28,8 +28,8 @@ pub struct PlannedRun {
     pub zones: u32,
 }
 
-/// Machine counts to plan for. The text form is a number, a list such as `1,2,4`, or a range such as `1..64`, which
-/// doubles the first number until it reaches the last one.
+/// Machine counts to plan for. The text form is a number, a list such as `1,2,4`, or a range such as `1..64`. A range
+/// contains its first number, the numbers that doubling gives, and its last number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineCounts(pub Vec<u32>);
 

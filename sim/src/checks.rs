@@ -43,8 +43,8 @@ struct Known {
 }
 
 impl Known {
-    /// Returns an upper bound on the number of times that a process began to charge the run for machine time: each
-    /// process once, and once more after each time that charging was stopped.
+    /// Returns an upper bound on the number of times that a process began to charge the run for machine time. Each
+    /// process begins once, and charging begins once more after each time that it was stopped.
     fn resumed(&self) -> u64 {
         let processes: BTreeSet<&String> = self.begun.values().flatten().collect();
         self.closed + processes.len() as u64

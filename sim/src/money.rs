@@ -9,8 +9,8 @@ use tokio::time::Instant;
 /// Rounding tolerance in milliseconds: a ledger counts whole milliseconds.
 const SLACK_MS: u64 = 5;
 
-/// Upper bounds on the time that may be charged: the time that has passed, plus the greatest difference between the
-/// coordinators' wall clocks for each time that charging is resumed.
+/// Upper bounds on the time that may be charged. A bound is the time that has passed, plus the greatest difference
+/// between the coordinators' wall clocks for each time that charging is resumed.
 ///
 /// Clocks are compared by their offsets. An offset is a clock's reading minus the time since the simulation began.
 /// Readings from different times cannot be compared directly: the time between them may hide that one clock is behind.

@@ -11,8 +11,8 @@ fn epoch_of(depth: &CommittedDepth) -> Option<u64> {
     epoch.parse().ok()
 }
 
-/// Returns a violation if none of `writers`, one of which committed a depth, is among the processes that may have begun
-/// the depth's epoch (a period with a fixed set of workers).
+/// Returns a violation if a depth was committed by a process that cannot have begun the depth's epoch (a period with a
+/// fixed set of workers). One of `writers` committed the depth.
 pub(super) fn check_owner(
     depth: &CommittedDepth,
     begun: &BTreeMap<u64, Vec<String>>,
