@@ -14,7 +14,8 @@ pub struct GameRecord {
     pub lines: u64,
     /// Number of pieces placed.
     pub pieces: u64,
-    /// Whether the game reached its limit of pieces or cleared rows without being lost.
+    /// Whether the game ended because it reached its limit (a number of pieces or of cleared rows), and not because it
+    /// was lost.
     pub is_complete: bool,
 }
 
@@ -46,7 +47,7 @@ pub struct SeriesSummary {
     pub min: u64,
     /// Maximum score.
     pub max: u64,
-    /// Number of games that reached their limit of pieces or cleared rows without being lost.
+    /// Number of games with [`GameRecord::is_complete`].
     pub complete: usize,
     /// Percentage of games that reached the goal, or `None` if there is no goal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +67,7 @@ pub struct PairSummary {
     pub than: String,
     /// Mean difference between the player's score and the first player's score.
     pub mean_difference: f64,
-    /// Half the width of the mean's 95 % confidence interval.
+    /// Half the width of the 95 % confidence interval of the mean difference.
     pub half_width: f64,
     /// Number of games in which the player's score is higher than the first player's score.
     pub better: usize,

@@ -131,7 +131,7 @@ fn lists_become_repeated_flags() {
 }
 
 #[test]
-fn error_for_unknown_name_suggests_most_similar_name() {
+fn errors_for_unknown_names_and_invalid_syntax_give_line_and_suggestion() {
     for (text, expected) in [
         (
             "[run]\nwidht = 5\n",

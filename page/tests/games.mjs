@@ -250,7 +250,7 @@ const steps = {
     await status("has no perfect clear");
     await page.fill("#queue", "SO");
     await page.click("button", "Solve the known queue");
-    await page.shows("queue has 2 pieces");
+    await page.shows("queue has 2");
   },
 
   async "computation stops on request and restarts after a change"() {

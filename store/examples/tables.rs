@@ -1,5 +1,5 @@
-//! Measures the size of a well in a table and the time to write a well, with various RocksDB
-//! settings. The first measurement uses the settings of the store.
+//! Measures the size of a well in a table (a RocksDB file) and the time to write a well, with various
+//! RocksDB settings. The first measurement uses the settings of the store.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-store --example tables [WELLS]
@@ -39,7 +39,8 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     Ok(nodes)
 }
 
-/// The fields to write. Omitting a field shows how much space it takes.
+/// The fields to write. Omitting a field shows how much space it takes. The hint is one byte of the hash
+/// of a well's parent.
 #[derive(Clone, Copy, PartialEq)]
 enum Entry {
     Whole,

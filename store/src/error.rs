@@ -1,4 +1,8 @@
-//! Run store errors.
+//! Errors of the run store, which keeps the wells of a beam search on disk.
+//!
+//! A *depth* is a number of placed pieces. The store keeps a *record* (statistics and a digest) for each
+//! depth. It keeps the wells that the search has reached there in *tables*, which are RocksDB files. A
+//! *node* is a well with its score. The nodes of a depth are divided into *shards* by hash.
 
 use hatebeam_game::Geometry;
 use hatebeam_search::NodeWell;
@@ -6,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A run store error. The variants have these remedies:
+/// An error of the run store. The variants have these remedies:
 ///
 /// | remedy | variants |
 /// |---|---|

@@ -1,6 +1,7 @@
 //! Paths from the first well of a run to a given well.
 //!
-//! A table does not store the parent of a well. It stores only a one-byte hint: the lowest byte of
+//! A table (a file with the wells of a depth, which is a number of placed pieces) does not store the
+//! parent of a well. It stores only a one-byte hint: the lowest byte of
 //! the parent's hash. The backward emulator computes the few parents that a well can have. Any
 //! parent in the table of the previous depth may be used: all paths to a well clear the same number
 //! of rows, because the well's cells and its depth determine this number.

@@ -1,4 +1,4 @@
-//! The file `depths.jsonl`, which contains a record for each depth of a run.
+//! The file `depths.jsonl`, which contains a record for each depth (number of placed pieces) of a run.
 //!
 //! Every commit appends a line, so its cost does not depend on the number of earlier depths. A
 //! line has the form `{"sum":"…","record":{…}}`, or `{"sum":"…","records":[{…},{…}]}` for several

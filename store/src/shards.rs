@@ -4,8 +4,8 @@
 //!
 //! There is one table per shard and depth. The keys and values have the same format as in the
 //! tables of a run (see `table.rs`). The key ranges of the shards overlap, so RocksDB ingests the
-//! tables into level 0, from which it cannot remove files by key range. To drop a depth, that is, to
-//! delete its tables, the depth must have its own column family.
+//! tables into level 0, from which it cannot remove files by key range. Therefore, a depth can be dropped
+//! (its tables deleted) only if it has its own column family.
 //!
 //! The object store contains every table, so [`ShardTables::create`] may delete the contents of its
 //! folder.

@@ -1,12 +1,14 @@
 //! The format of tables, which store nodes as keys and values, and the RocksDB settings.
 //!
-//! A key consists of the depth (32 bits, big endian) and the packed well. A value consists of the
+//! A key consists of the depth, which is the number of placed pieces (32 bits, big endian), and the
+//! packed well. A value consists of the
 //! score (32 bits, big endian), the number of rows cleared (16 bits, big endian) and the parent
 //! hint, which is the low byte of the parent's hash (8 bits).
 //!
-//! The depths of a commit share one table, except for the last depth, which has its own tables
-//! because the next commit may drop them. So a narrow beam has a few tables for thousands of depths.
-//! The last depth is divided into several tables if it has many wells.
+//! The depths of a commit share one table, except for the last depth. A search that resumes needs
+//! the last depth, but the next commit may drop it, so it has its own tables. So a narrow beam has
+//! a few tables for thousands of depths. The last depth is divided into several tables if it has
+//! many wells.
 //!
 //! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap.
 //! Therefore, a commit merges the shards and divides the result by key range, so that no two tables

@@ -147,7 +147,7 @@ fn commit_group(
 }
 
 #[test]
-fn group_of_depths_shares_a_table_and_can_be_read_back() {
+fn group_of_depths_can_be_read_back_dropped_and_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let geometry = Geometry::STANDARD;
@@ -426,7 +426,7 @@ fn damaged_tables_are_detected_and_can_be_removed() {
 }
 
 #[test]
-fn depths_can_be_removed_and_their_tables_dropped() {
+fn paths_cross_dropped_depths_and_depths_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let geometry = Geometry::STANDARD;
@@ -499,7 +499,7 @@ fn hints_reduce_lookups_to_about_one_per_depth() {
 }
 
 #[test]
-fn create_and_open_leave_foreign_files_unchanged() {
+fn create_and_open_refuse_foreign_folders_and_invalid_manifests() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let create = || RunStore::create(&dir, Geometry::STANDARD, &Value::Null);

@@ -1,7 +1,7 @@
 //! Log lines on standard error.
 //!
-//! Each log line includes its spans, which contain the run, the epoch and the depth. With the feature `otlp`, the spans can
-//! also be sent to an OpenTelemetry collector.
+//! Each log line includes its spans, which contain the run, the epoch (a period with a fixed set of workers) and the
+//! depth (number of placed pieces). With the feature `otlp`, the spans can also be sent to an OpenTelemetry collector.
 
 use crate::TelemetryError;
 #[cfg(feature = "otlp")]
@@ -14,7 +14,7 @@ use tracing_subscriber::registry;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// Environment variable that selects levels and modules.
+/// Environment variable that selects the log level of each module.
 const VARIABLE: &str = "HATEBEAM_LOG";
 
 /// Format of log lines.

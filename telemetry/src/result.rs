@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct ResultView<'a> {
     run: &'a str,
     end: EndReason,
-    /// Number of rows cleared in the best game; `None` if the game was not read back.
+    /// Number of rows cleared in the best game; `None` if the game could not be reconstructed from the stored wells.
     best_lines: Option<u32>,
     pieces: Option<u32>,
     depth: u32,
@@ -25,14 +25,15 @@ pub struct ResultView<'a> {
     pub replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
-    /// Number, counted from 1, of the piece that HATETRIS replaces in a better game because a well is repeated. `None` if
-    /// the search found no better game.
+    /// `None` if the best game is the best one that the search found. Otherwise, the search found a better game that
+    /// HATETRIS does not allow, because a well is repeated in it. This is the number, counted from 1, of the piece that
+    /// HATETRIS replaces at that point.
     pub parted_at: Option<usize>,
     /// Number of children, summed over all depths.
     children: u64,
     /// Search time in seconds.
     seconds: f64,
-    /// Time to read back the best game, in seconds.
+    /// Time to reconstruct the best game, in seconds.
     replay_seconds: f64,
     peak_rss_bytes: Option<u64>,
     stored_bytes: u64,

@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 /// Maximum time to deliver queued events after a run has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An observer that sends the events of a run to hooks. Dropping it waits up to ten seconds for queued events.
+/// An observer that sends the events of a run to hooks (a command, a webhook, or both). Dropping it waits up to ten
+/// seconds for queued events.
 pub struct EventObserver {
     events: Events,
     run: String,

@@ -369,7 +369,7 @@ fn pc_solve_prints_picture_keys_and_fumen() {
     );
     let short = solve(&["I"]).error(1);
     assert!(
-        short.starts_with("queue has 1 pieces: 2 are required"),
+        short.starts_with("the field needs 2 pieces, but the queue has 1"),
         "{short}"
     );
     let unknown = solve(&["IO", "--kicks", "mine"]).error(1);

@@ -243,7 +243,7 @@ fn best_score(start_level: u32) -> u32 {
 }
 
 #[test]
-fn highest_possible_score_is_known() {
+fn highest_possible_scores_from_levels_18_and_19_are_correct() {
     assert_eq!(best_score(19), 1_543_160);
     assert_eq!(best_score(18), 1_504_760);
 }

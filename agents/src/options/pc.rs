@@ -29,7 +29,7 @@ pub struct RulesOptions {
     /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t, srsplus (TETR.IO), or a kick file of solution-finder
     #[arg(long, value_name = "TABLE", default_value = "srs")]
     pub kicks: String,
-    /// Drop pieces only from above, without moving them below the surface
+    /// Move and turn pieces only above the pile, and then let them fall straight down
     #[arg(long)]
     hard_drop: bool,
 }

@@ -1,4 +1,5 @@
-//! Committing, repairing and removing depths.
+//! Committing, repairing and removing depths. A depth consists of the wells that the search keeps after a
+//! number of placed pieces. They are stored in tables (RocksDB files).
 
 use super::{RunStore, TABLES, open_db};
 use crate::error::StoreError;

@@ -12,8 +12,9 @@ use std::path::Path;
 
 /// Format number of the runs that this version writes. This version can also read the older formats:
 ///
-/// - In format 2, each depth has its own line and its own tables.
-/// - Format 1 is the same, except that the record fields `best_eval`, `median_eval`, `worst_eval` and
+/// - In format 2, each depth has its own line in `depths.jsonl` and its own tables. Format 3 also allows
+///   several depths to share a line and a table.
+/// - Format 1 is the same as format 2, except that the record fields `best_eval`, `median_eval`, `worst_eval` and
 ///   `best_lines` have the names `best_score`, `median_score`, `worst_score` and `best_game_score`.
 pub const FORMAT: u64 = 3;
 

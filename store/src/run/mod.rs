@@ -2,8 +2,8 @@
 //!
 //! - `lock`: a file that is locked while the run is open for writing.
 //! - `manifest.json`: the format number, the geometry, the caller's specification, and the result.
-//! - `depths.jsonl`: a record for each depth (see `records.rs`). A depth is committed when its
-//!   record is written.
+//! - `depths.jsonl`: a record for each depth, which is a number of placed pieces (see `records.rs`). A
+//!   depth is committed when its record is written.
 //! - `db/`: the RocksDB database with the tables of the depths (see `table.rs`).
 //! - `tables/`: tables that are being written. This folder is emptied when the run is opened for
 //!   writing.

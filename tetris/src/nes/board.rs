@@ -1,4 +1,5 @@
-//! The board, which has 10 columns and 20 visible rows. Some rule sets add two rows above the visible rows.
+//! The board of Nintendo Tetris, which has 10 columns and 20 visible rows. Some rule sets add two rows above these
+//! rows.
 
 use super::placements::Placement;
 use super::shapes::shape;

@@ -1,5 +1,5 @@
-//! The 17 features of a published evaluator of moves in Nintendo Tetris, and its weights. The value of a move is the
-//! weighted sum of its features; lower values are better.
+//! The 17 features with which the program of a published article evaluates moves in Nintendo Tetris, and its weights.
+//! The value of a move is the weighted sum of its features; lower values are better.
 
 use super::board::{Board, WIDTH};
 use super::placements::{Placement, Placements};
@@ -54,7 +54,7 @@ pub const WEIGHTS_BFS: Weights = [
     3.935193440623512,
 ];
 
-/// Published weights that were trained on the best third of the games.
+/// Other published weights, whose training used only the best third of the games.
 pub const WEIGHTS_BFS33: Weights = [
     -17.37233996631332,
     28.032583469672563,

@@ -18,7 +18,7 @@ pub const CARTRIDGE_ORDER: [Piece; 7] = [
 /// [`CARTRIDGE_ORDER`].
 ///
 /// The probability also depends on the number of pieces drawn, modulo 8. The table contains the mean over these eight
-/// cases, and assumes that the register's bits are uniformly distributed.
+/// cases, and assumes that the bits of the generator's shift register are uniformly distributed.
 pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
     [1, 5, 6, 5, 5, 5, 5],
     [6, 1, 5, 5, 5, 5, 5],
@@ -105,10 +105,10 @@ impl Cartridge {
     }
 }
 
-/// Number of pieces per game in the published piece sets.
+/// Number of pieces per game in the article's piece sets.
 pub const ARTICLE_GAME_LENGTH: usize = 1825;
 
-/// Order in which the generator of the published piece sets numbers the pieces.
+/// Order in which the generator of the article's piece sets numbers the pieces.
 const ARTICLE_ORDER: [Piece; 7] = [
     Piece::I,
     Piece::L,
@@ -119,7 +119,7 @@ const ARTICLE_ORDER: [Piece; 7] = [
     Piece::O,
 ];
 
-/// Generator of the published piece sets. It uses two Mersenne Twisters with the seeds `seed` and `seed + 1`. Each game
+/// Generator of the article's piece sets. It uses two Mersenne Twisters with the seeds `seed` and `seed + 1`. Each game
 /// continues with their states and with the last piece of the previous game.
 #[derive(Clone, Debug)]
 pub struct ArticleSets {
@@ -155,7 +155,7 @@ impl ArticleSets {
     }
 }
 
-/// Returns the probability of `next` after `last` in the published piece sets: 2/56 if the pieces are equal, otherwise
+/// Returns the probability of `next` after `last` in the article's piece sets: 2/56 if the pieces are equal, otherwise
 /// 9/56.
 pub fn article_transition(last: Piece, next: Piece) -> f64 {
     if last == next { 2.0 / 56.0 } else { 9.0 / 56.0 }

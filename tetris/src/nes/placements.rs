@@ -167,8 +167,8 @@ fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }
 
-/// The index that the published search assigns to each position of a piece. It breaks ties between placements with
-/// equal values.
+/// The index that the search of the [article](super) assigns to each position of a piece. It breaks ties between
+/// placements with equal values.
 ///
 /// A breadth-first search on the empty board assigns the indices. It tries moves in this order: clockwise turn,
 /// anticlockwise turn, down, left, right.

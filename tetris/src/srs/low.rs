@@ -37,7 +37,7 @@ pub enum LowFieldError {
     /// The number of rows is out of range.
     #[error("{0} rows are out of range: the number of rows to clear must be 1 to 4")]
     Rows(usize),
-    /// A filled cell is above the rows to clear.
+    /// A filled cell is above the rows to clear, or the field does not have ten columns.
     #[error(
         "field has filled cells above row {0}: the rows to clear must contain all filled cells"
     )]

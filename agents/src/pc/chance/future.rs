@@ -243,7 +243,7 @@ impl Futures {
         self.values(at).iter().sum()
     }
 
-    /// Returns the number of usable sequences for each sequence of the seen pieces except the last one.
+    /// Returns the number of usable sequences for each sequence of all seen pieces but the last.
     pub(super) fn folded(&mut self, at: &Position) -> Vec<u32> {
         let mut sums = Vec::new();
         if self.sees_all(at) {
