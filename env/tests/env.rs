@@ -87,7 +87,7 @@ async fn panic_in_blocking_work_is_returned_as_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stalled_process_is_not_polled() {
+async fn task_of_stalled_process_is_not_polled() {
     let process = Process::new();
     let env = Env::with_host(process.clone());
     let began = Instant::now();

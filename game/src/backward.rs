@@ -14,19 +14,19 @@
 //!    lookup for all pieces at once, as in the forward emulator.
 //! 4. If the candidate's stack is higher than that of the given well, *every* piece must be able to
 //!    lower it by the difference. Otherwise, HATETRIS would give a piece that cannot do this. So
-//!    both O and I must fit a gap that is open from above and that is the only gap in its row. A
-//!    difference of three rows is impossible, because O occupies only two. This step is skipped for
-//!    enemies that do not give the worst piece.
+//!    some row must have a single gap that O can fill from above, and some row must have a single
+//!    gap that I can fill from above. A difference of three rows is impossible, because O occupies
+//!    only two. This step is skipped for enemies that do not give the worst piece.
 //! 5. Use the forward emulator to check that the enemy gives this piece and that the given well is
 //!    one of the candidate's children.
 //!
 //! The following figures are averages over 1,000 wells that survived in a beam of width 2,000.
 //! 5,400 placements remain after step 2, 560 after step 3, 200 after step 4, and 4.6 after step 5. Of
 //! these 4.6 placements, 4.1 clear no line, 0.5 clear one, and none clear more. The median number of
-//! parents is 4, the 90th percentile is 7, and the maximum is 12. So the lowest byte of a parent's hash
-//! nearly always identifies the parent. In the benchmark in `benches`, a call takes 24 µs with AVX-512,
-//! half of it in step 5. For wells from random play, the averages are 2,900, 490, 110 and 5.3, and a
-//! call takes 17 µs.
+//! parents is 4, the 90th percentile is 7, and the maximum is 12. With so few parents, the lowest byte
+//! of a parent's hash, which searches store with each well, nearly always identifies the parent. In the
+//! benchmark in `benches`, a call takes 24 µs with AVX-512, half of it in step 5. For wells from random
+//! play, the averages are 2,900, 490, 110 and 5.3, and a call takes 17 µs.
 
 use crate::emulator::backward::Tables as BackTables;
 use crate::emulator::{Children, Emulator};

@@ -10,8 +10,8 @@
 //! *rating* is the highest [`Board::rating`](crate::Board::rating) that the player can reach with it.
 //! HATETRIS sorts the pieces by loop count, then by rating, then in the order `S Z O I L J T`, and gives
 //! the first piece. In nearly all wells, the piece that Mild gives, which has the lowest rating, has
-//! a loop count of zero. It is then also the first piece of HATETRIS, so one expansion and one lookup
-//! per child are enough. Otherwise, all pieces are rated and tried in the order of their ratings
+//! a loop count of zero. HATETRIS then gives the same piece, so one expansion and one lookup per child
+//! are enough. Otherwise, all pieces are rated and tried in the order of their ratings
 //! until one has a loop count of zero. If there is no such piece, HATETRIS gives the first of the
 //! pieces with the lowest loop count.
 
@@ -86,8 +86,8 @@ impl FromStr for Enemy {
     }
 }
 
-/// An enemy and its memory of the current game. Only the memory of HATETRIS grows throughout the game, by one entry per
-/// distinct well. Brzustowski's list of wells is cleared whenever the piece changes.
+/// An enemy and its memory of the current game. Only the memory of HATETRIS grows throughout the game,
+/// by one entry per distinct well. Brzustowski's list of wells is cleared whenever the piece changes.
 #[derive(Clone, Debug)]
 pub struct EnemyState {
     enemy: Enemy,
@@ -108,8 +108,8 @@ enum Memory {
 struct Visits(HashMap<Well, u32>);
 
 /// A step of Brzustowski's algorithm, which lasts for one or more pieces. In the published algorithm,
-/// a step gives one piece and shows the next piece in a preview. This game has no preview, so each step gives the piece that the
-/// published step shows.
+/// a step gives one piece and shows the next piece in a preview. This game has no preview, so each step
+/// gives the piece that the published step shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Step 1: gives `S` until a well repeats.
@@ -244,8 +244,8 @@ mod tests {
         let value = |piece: Piece| {
             let (mut loops, mut rating) = (0, 0);
             oracle.for_each_lock(well, piece, |_, lock| {
-                // A lock that ends the game leaves cells above the row at which games end. No well
-                // seen before has such cells, so the lock has no loops.
+                // `Board::well` omits the cells above the bar. So the well of a lock that ends the
+                // game may equal a well seen before, but such a lock has no loops.
                 let count = seen.get(&lock.board.well()).copied().unwrap_or(0);
                 loops = loops.max(if lock.over { 0 } else { count });
                 rating = rating.max(lock.board.rating());
@@ -384,7 +384,7 @@ mod tests {
             let emulator = Emulator::new(geometry, Rules::default());
             let mut well = Well::EMPTY;
             for _ in 0..200 {
-                // Choose random counts for random children: sometimes for all pieces, sometimes for a few.
+                // Choose random counts for random children: for all pieces, or only for a few.
                 let most = 1 + dice.below(3);
                 let counts = Piece::ALL.map(|_| (dice.below(most + 1) + most / 2) as u32);
                 let mut seen = HashMap::new();

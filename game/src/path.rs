@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn first_piece_falls_straight_down() {
+    fn path_of_straight_fall_is_appended_to_existing_keys() {
         let child = Well::from_picture(STANDARD, "....##....\n.....##...").unwrap();
         let mut finder = PathFinder::new(STANDARD, Rules::default());
         let mut keys = vec![Key::Up];

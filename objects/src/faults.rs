@@ -47,7 +47,8 @@
 //!     let memory = Memory::new();
 //!     let options = Options { random: Random::seeded(1), ..Options::default() };
 //!     let faulty = Objects::with_faults(&memory, &options, Arc::new(LoseFirstAnswer(AtomicU64::new(0))))?;
-//!     // The second attempt finds the object that the first attempt wrote. Its mark shows that this client wrote it.
+//!     // The second attempt finds the object that the first attempt wrote. The object's mark, a random name that each
+//!     // conditional write stores, shows that this client wrote it.
 //!     let version = faulty.put_if("lease", "mine".into(), &Condition::Absent).await?;
 //!     // This client of the same store has no faults.
 //!     let direct = Objects::in_memory(&memory, &options)?;

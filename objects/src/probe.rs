@@ -1,4 +1,4 @@
-//! Detection of stores that ignore conditions.
+//! Detection of stores that ignore the conditions of writes.
 
 use crate::entry::Condition;
 use crate::error::ObjectError;

@@ -21,7 +21,7 @@ pub struct Facts {
     pub geometry: Geometry,
     /// Phrase that describes how the search ended, or states that it has not ended.
     pub end: &'static str,
-    /// Records of the committed depths, in ascending order.
+    /// Records of the committed (completely searched and stored) depths, in ascending order.
     pub depths: Vec<DepthRecord>,
     /// Scores at one depth, or the reason why they cannot be read. `None` if no depth with scores is stored.
     pub scores: Option<Result<Scores, String>>,
@@ -49,7 +49,7 @@ impl Facts {
         lines.max().map_or(0, u32::from)
     }
 
-    /// Returns the total size of the stored tables in bytes.
+    /// Returns the total size in bytes of the tables, the files that contain the wells of all depths.
     pub fn stored_bytes(&self) -> u64 {
         self.depths.iter().map(|depth| depth.bytes).sum()
     }

@@ -1,8 +1,8 @@
 //! A game as a film: every well, every piece, and the piece's position after each key.
 //!
 //! A program that plays a film's JSON does not need to know the rules. For each turn, it draws the well and then the
-//! piece at each position of `path`. Row 0 is the topmost of the four rows above the bar, and column 0 is the leftmost. A
-//! piece that comes to rest above the bar ends the game.
+//! piece at each position of `path`. The bar is a line four rows below the top. A piece that comes to rest above the bar
+//! ends the game. Row 0 is the topmost row, and column 0 is the leftmost.
 
 use hatebeam_game::{
     Encoding, Enemy, Game, Geometry, Key, Placement, Pressed, ROWS_ABOVE_BAR, ReplayError, Rules,

@@ -11,8 +11,8 @@
 //! expanded, and the children in the shard are collected, sorted and deduplicated. The buffer of a
 //! shard takes about a quarter of the allowed memory, and the wells of the two levels may take the
 //! rest. The last level is only counted, not stored. At 10 × 16, a level has about ten times as
-//! many wells as the previous one. With 2 GiB, levels up to depth 8 (232 million wells) can be counted, which
-//! takes three to four minutes.
+//! many wells as the previous one. With 2 GiB, levels up to depth 8 (eight pieces, 232 million wells)
+//! can be counted, which takes three to four minutes.
 
 use hatebeam_game::{Children, Emulator, Well};
 use thiserror::Error;

@@ -1,5 +1,6 @@
 //! Compares complete searches with the counts that the reference implementation of HATETRIS produced
-//! and with a brute-force search that keeps each level in a set.
+//! and with a brute-force search. The latter keeps each level (the wells that are possible after a
+//! number of pieces) in a set.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -48,8 +49,8 @@ fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveE
     assert!(solution.bytes > 0);
     // The best game has at least one piece, because a game without pieces has no replay.
     assert!(solution.best.len() > 1);
-    // The size of the encoded differences depends on the ranges, which depend on the thread count
-    // and the memory limit.
+    // The stored sizes are not compared, because they depend on the thread count and the memory
+    // limit.
     Ok(Solution {
         bytes: 0,
         scratch_bytes: 0,
@@ -199,7 +200,7 @@ fn endless_game_is_rejected() {
 }
 
 #[test]
-fn unsupported_search_is_rejected() {
+fn unsupported_search_or_resources_are_rejected() {
     let mut brzustowski = game(10, 4);
     brzustowski.enemy = Enemy::Brzustowski;
     let error = solved_with(brzustowski, &resources(1)).unwrap_err();

@@ -1,4 +1,5 @@
-//! Tests of networks: their values at every SIMD level, quiescence, and the file format.
+//! Tests of networks: their values at every SIMD level, the file format, and quiescence. Quiescence
+//! searches beyond a well with pieces that clear lines, and gives the well the best value that it finds.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -174,8 +175,8 @@ fn values_match_the_definition_at_every_level() {
     }
 }
 
-/// Returns the score and the leaf that [`Quiescence::First`] finds for a well without a limit on the
-/// number of wells.
+/// Returns the score of a well under [`Quiescence::First`], and the leaf (the well with this score).
+/// Does not limit the number of wells.
 fn quiescence_by_definition(
     emulator: &Emulator,
     evaluator: &mut Evaluator,
@@ -373,7 +374,7 @@ fn network_file_has_documented_format() {
 }
 
 #[test]
-fn evaluator_finds_registered_network_by_digest() {
+fn network_is_found_by_digest_while_registered() {
     let mut other = weights(16);
     other.bias[0] = 77;
     let network = Network::new("registered", &other).unwrap();

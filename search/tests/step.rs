@@ -1,5 +1,6 @@
-//! Compares the step with a brute-force version that keeps every child. Also checks that the result does
-//! not depend on the number of threads, shards or machines, the SIMD level, or the size of the tables.
+//! Compares a [`Step`] of the beam search with a brute-force version that keeps every child. Also checks
+//! that the result does not depend on the number of threads, shards or machines, the SIMD level, or the
+//! size of the tables.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -179,6 +180,8 @@ fn floor_does_not_change_the_frontier() {
             let (next, _) = fast.run(&frontier, &cancel, &AtomicU64::new(0)).unwrap();
             let lowest = next.nodes().map(|node| node.score).min().unwrap();
             let at_cut = u64::from(lowest as u32 ^ 1 << 31) << 32;
+            // A floor is the lowest rank that the step accepts. Only a floor above the rank of the cut
+            // forces the step to repeat the depth.
             let floors = [at_cut, at_cut + (1 << 31), u64::MAX];
             for floor in floors.into_iter().map(Some).chain([cuts.floor()]) {
                 let parents = Arc::new(frontier.clone());

@@ -1,4 +1,5 @@
-//! The mean of several generations' networks, which is stronger than most of these networks.
+//! The mean of the networks of several generations. The mean is stronger than most of these networks. A generation is
+//! one round of training: it runs beam searches and then trains the network on their wells.
 
 use crate::model::{LANES, ROWS};
 use crate::recipe::Publish;
@@ -47,7 +48,8 @@ impl Average {
         }
     }
 
-    /// Returns the mean after `generation`, or `player` if no network has been added yet.
+    /// Returns the mean after `generation`, or a copy of `player`, the network that scores wells in beams, if no network
+    /// has been added yet.
     pub(crate) fn network(
         &self,
         generation: u32,

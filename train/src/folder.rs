@@ -1,4 +1,5 @@
-//! Storage of a training run in a folder.
+//! Storage of a training run in a folder. A training run consists of generations. Each of them runs beam searches and
+//! then trains the network on samples of their wells.
 //!
 //! | file | contents |
 //! |---|---|

@@ -16,7 +16,7 @@ const OUTPUT: usize = FEATURES + 1;
 pub(crate) const ROWS: usize = FEATURES + 2;
 /// Absolute error above which the loss is linear instead of quadratic.
 const HUBER: f32 = 0.5;
-/// Share of a batch's samples. The learning rate is reduced for features that are active in a smaller share.
+/// Share of a batch's samples. If a feature is active in a smaller share, its learning rate is reduced.
 const RARE: f32 = 0.1;
 const BETA: [f32; 2] = [0.9, 0.999];
 const EPSILON: f32 = 1e-8;

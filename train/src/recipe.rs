@@ -1,4 +1,5 @@
-//! The recipe of a network: all settings of its training.
+//! The recipe of a network: all settings of its training. The training consists of generations. Each of them runs beam
+//! searches and then trains the network on samples of their wells.
 
 use crate::games::PUBLIC_GAMES;
 use hatebeam_search::{Network, Quiescence};

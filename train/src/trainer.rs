@@ -24,7 +24,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
-/// Number of batches between updates of the network that finds leaves.
+/// Number of batches between updates of the network of the [`LeafFinder`].
 const REFRESH: usize = 500;
 /// One in this many samples is held out: it is used to test the network, and never to train it.
 const HELD_OUT: usize = 64;

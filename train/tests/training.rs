@@ -406,10 +406,19 @@ fn recipe_errors_name_the_field() {
     assert!(error("[[games]]\nname = \"tim-157\"\npieces = 0").contains("pieces"));
     let stage = "[[stages]]\ngenerations = 1\ngame_samples = 5\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
     assert!(error(stage).contains("[[games]]"));
+}
+
+#[test]
+fn last_stage_of_recipe_continues() {
     let recipe = Recipe::from_toml(TINY).unwrap();
     assert_eq!(recipe.stage(2).beams.len(), 2);
     assert_eq!(recipe.stage(3).beams.len(), 1);
     assert_eq!(recipe.stage(1000).beams.len(), 1);
+}
+
+#[test]
+fn recipe_round_trips_through_json() {
+    let recipe = Recipe::from_toml(TINY).unwrap();
     let json = serde_json::to_string(&recipe).unwrap();
     assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
 }

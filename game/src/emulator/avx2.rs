@@ -1,4 +1,5 @@
-//! SIMD operations with AVX2: seven words in two registers.
+//! SIMD operations with AVX2: seven words in two registers. A *word* is a set of positions of one piece
+//! (see [`super::tables`]), and a *landing* is a position in which the piece can be locked.
 #![allow(unsafe_code)]
 
 use super::children::{CAPACITY, Children};
@@ -150,6 +151,7 @@ pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
     job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
+        // The offset within a shape.
         let slide = job.first_row(level) * size_of::<u16>();
         // Write four entries at a time, because this causes fewer unpredictable branches than
         // writing one at a time. The next level overwrites the excess entries. The excess entries of

@@ -1,8 +1,10 @@
-//! SIMD operations with AVX-512: seven words in one register.
+//! SIMD operations with AVX-512: seven words in one register. A *word* is a set of positions of one
+//! piece (see [`super::tables`]), and a *landing* is a position in which the piece can be locked.
 //!
-//! Skylake and similar processors support the byte and word instructions but cannot compress 16-bit
-//! lanes. Ice Lake, Zen 4 and later processors can (VBMI2). With VBMI2, one compression of a well's
-//! rows removes the full rows, and a word of landings becomes a list without a loop over its bits.
+//! Skylake and similar processors support instructions on 8-bit and 16-bit lanes (BW) but cannot
+//! compress 16-bit lanes. Ice Lake, Zen 4 and later processors can (VBMI2). With VBMI2, one compression
+//! of a well's rows removes the full rows. Another compression converts a word of landings to a list, so
+//! no loop over bits is needed.
 #![allow(unsafe_code)]
 
 use super::avx2::{Avx2, List, draw_list, list_landings, written};

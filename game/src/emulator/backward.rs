@@ -203,10 +203,11 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             let Some(rows) = Uncleared::new(well, full_row, stack, restored, search.limit) else {
                 continue;
             };
-            // The enemy gives the worst piece, and O clears at most two lines, so a parent's stack is
-            // at most two rows higher than the well's. If the top of the stack is above the box,
-            // removing a piece does not lower the stack. With three or more restored rows, the stack
-            // is then too high, so there is no parent.
+            // The enemy gives the worst piece, so every piece must be able to lower a parent's stack
+            // to the height of the well's stack. O clears at most two lines, so a parent's stack is at
+            // most two rows higher than the well's. If the top of the stack is above the box, removing
+            // a piece does not lower the stack. With three or more restored rows, the stack is then
+            // too high, so there is no parent.
             if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
                 continue;
             }
@@ -230,7 +231,7 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
 
 /// Appends the candidates that result from removing a piece at one height of the box. The piece's
 /// position must be in every set in `touches`. The bottom row of the box is row `bottom - 3` of the
-/// well, because a box may reach three rows below the floor.
+/// well: a box may reach three rows below the floor, and `bottom` cannot be negative.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,

@@ -17,8 +17,8 @@ struct StackRuns {
 }
 
 impl StackRuns {
-    /// Finds the runs. Returns `None` if no row can be completed. Skips the rows below `lowest`, which no piece can
-    /// reach.
+    /// Finds the runs. Returns `None` if no row can be completed. Skips the rows below `lowest`, which
+    /// no piece can reach.
     #[inline(always)]
     fn new(tables: &Tables, well: &Well, stack: usize, lowest: usize) -> Option<StackRuns> {
         let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
@@ -40,8 +40,8 @@ impl StackRuns {
         })
     }
 
-    /// Returns the landings at `level` that clear at least one line, and the landings that clear several. Returns
-    /// `None` if the box overlaps no row that can be completed.
+    /// Returns the landings at `level` that clear at least one line, and the landings that clear
+    /// several. Returns `None` if the box overlaps no row that can be completed.
     #[inline(always)]
     fn cleared_by<S: Simd>(
         &self,
@@ -66,7 +66,7 @@ impl StackRuns {
         if !any {
             return None;
         }
-        // Positions that extend above the bar clear nothing.
+        // Positions that extend above the bar (the top of the geometry's rows) clear nothing.
         let above = (self.stack + 4).saturating_sub(level + tables.geometry.height());
         let dead = simd.load(&tables.dead[above.min(4)]);
         Some((simd.and_not(dead, once), simd.and_not(dead, twice)))
@@ -74,7 +74,8 @@ impl StackRuns {
 }
 
 /// Returns the pieces that can clear lines, or `None` if the fast emulator does not support the well.
-/// If `follow` is given, also finds the wells that result when the chosen piece clears a line.
+/// `lowest` is the index of a row below which no piece can reach a cell. If `follow` is given, also
+/// finds the wells that result when the chosen piece clears a line.
 #[inline(always)]
 pub(super) fn clears<S: Simd>(
     simd: S,

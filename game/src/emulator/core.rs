@@ -189,7 +189,7 @@ impl HighRows<'_> {
     fn completed<S: Simd>(&self, simd: S, row: usize, level: usize) -> S::Words {
         // At level 1, the lowest row of the box is at the highest row of the stack.
         let y = 4 + row - level;
-        // Positions that extend above the bar clear nothing.
+        // Positions that extend above the bar (the top of the geometry's rows) clear nothing.
         let above = (self.stack + 4 - level).saturating_sub(self.tables.geometry.height());
         let dead = simd.load(&self.tables.dead[above]);
         simd.and_not(dead, simd.load(&self.tables.completes[self.runs[row]][y]))
@@ -240,8 +240,8 @@ fn add_line_clears<S: Simd>(
     // and loses one line. Level 2: the stack rises by at most two rows and loses one line.
     first.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
     // Level 2: if the top row is 1 or lower, the stack rises by at most one row and loses one line.
-    // Otherwise, it rises by two rows and must lose two lines. Level 3: the stack rises by at most one row and loses
-    // one line.
+    // Otherwise, it rises by two rows and must lose two lines. Level 3: the stack rises by at most
+    // one row and loses one line.
     first.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));
     let below_2 = simd.or(simd.and(twice_2, y1), simd.and(clear_2, y2));
     let below_3 = simd.or(simd.and(clear_3, y1), twice_3);

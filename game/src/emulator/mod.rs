@@ -312,10 +312,10 @@ impl Emulator {
 
     /// Returns the pieces that can clear lines.
     ///
-    /// No piece may be able to reach a cell below the row with the index `lowest` (0 is the bottom row).
-    /// The value 0 is always correct, and a greater value saves time. If `follow` is given and its
-    /// `choose` returns a piece, the contents of `follow.children` are replaced with the distinct wells
-    /// that result when this piece clears a line.
+    /// `lowest` is the index of a row (0 is the bottom row). The caller must know that no piece can reach
+    /// a cell below this row. The value 0 is always correct, and a greater value saves time. If `follow`
+    /// is given and its `choose` returns a piece, the contents of `follow.children` are replaced with the
+    /// distinct wells that result when this piece clears a line.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, mut follow: Option<Follow<'_>>) -> Clears {
         let fast = self
@@ -421,7 +421,8 @@ impl Emulator {
     }
 
     /// Removes children in which the game is over. This is necessary only if lines clear above the
-    /// bar, because the game-over test then follows the clear.
+    /// bar: under these rules, a game is over only if cells are above the bar after full rows are
+    /// removed.
     #[inline(always)]
     fn judge_above_bar(&self, well: &Well, out: &mut Children) {
         let height = self.geometry.height();

@@ -4,7 +4,8 @@
 //! `u64` of four 16-bit lanes, one lane per orientation. Bit `x + 2` of a lane represents the box
 //! in column `x` (−2 to `width − 2`, so at most 15 columns fit). The keys L and R shift a word by
 //! one bit, and U rotates it by 16 bits. A bit that a shift moves into the next lane always hits a
-//! wall there, because no orientation reaches both ends of its lane.
+//! wall there: only two orientations of I reach an end of their lanes, and no orientation reaches the
+//! adjacent end of the next lane.
 //!
 //! A row is looked up in two halves. The row blocks the union of the positions that its halves
 //! block. In the standard geometry, the two tables of 32 entries fit into the L1 cache. One table of

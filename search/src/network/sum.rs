@@ -64,7 +64,8 @@ fn add<const BLOCKS: usize>(sum: &mut [Block; BLOCKS], row: &[Block; BLOCKS]) {
     }
 }
 
-/// Returns the limit for the absolute value of each lane of the sum: a weight of 1, or the maximum of `i16` for lane 0.
+/// Returns the limit for the absolute value of each lane of the sum. The limit is a weight of 1, except that lane 0 is
+/// not clamped to ±1: its limit is the maximum of `i16`.
 const fn limits() -> [Block; MAX_BLOCKS] {
     let mut limits = [Block([WEIGHT_ONE; BLOCK]); MAX_BLOCKS];
     limits[0].0[0] = i16::MAX;

@@ -1,5 +1,5 @@
-//! The candidates of one depth: children that may still be among the best. They are divided by hash
-//! into shards, each owned by one machine, and a shard is divided into tables.
+//! The candidates of one depth: children of the previous frontier that may still be among the best.
+//! They are divided by hash into shards, each owned by one machine, and a shard is divided into tables.
 //!
 //! The *rank* of a child is its score with a tie-break. The *cut* is the lowest rank with which a child
 //! survives.
@@ -45,8 +45,8 @@ impl Candidates {
         }
     }
 
-    /// Raises the floors of all tables to at least `floor`, an estimate of the cut. Call this method before adding
-    /// children.
+    /// Raises the floors of all tables to at least `floor`, an estimate of the cut. Call this method
+    /// before adding children.
     pub fn raise_floors(&self, floor: u64) {
         for (table, known) in self.tables.iter().zip(&self.floors) {
             let mut table = lock(table);
@@ -217,7 +217,8 @@ impl Candidates {
                     }
         };
         let select_shard = |tables: &[Mutex<Table>]| {
-            // Counting the survivors first saves memory: a growing vector needs up to three times as much.
+            // Counting the survivors first saves memory: a growing vector needs up to three times as
+            // much.
             let count_in = |table: &Mutex<Table>| lock(table).nodes().filter(survives).count();
             let mut nodes = Vec::with_capacity(tables.iter().map(count_in).sum());
             for table in tables {
@@ -267,7 +268,7 @@ struct Table {
     len: usize,
     /// Number of children that a full table keeps when it drops the rest.
     room: usize,
-    /// Number of children that always fit into the table before it drops any.
+    /// The table drops no child while it contains at most this many.
     limit: usize,
     /// Lowest rank that the table accepts.
     floor: u64,

@@ -8,13 +8,13 @@ pub const TABLE_WELLS: usize = 16_384;
 pub const MAX_SHARDS: usize = 4096;
 /// Minimum value of [`ShardLayout::default_shards`], which is enough for several dozen workers.
 pub const MIN_SHARDS: usize = 64;
-/// Maximum average number of wells per shard with the [default number of shards](ShardLayout::default_shards),
-/// unless that number is limited by [`MAX_SHARDS`].
+/// Maximum average number of wells per shard with the
+/// [default number of shards](ShardLayout::default_shards), unless [`MAX_SHARDS`] limits that number.
 pub const SHARD_WELLS: u64 = 1 << 20;
 
 /// The division of a frontier. Each shard is owned by one machine and is divided into tables that fit
-/// into the cache of a core. The upper bits of a well's hash
-/// select both the shard and the table, so each table is part of exactly one shard.
+/// into the cache of a core. The upper bits of a well's hash select both the shard and the table, so
+/// each table is part of exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardLayout {
     width: usize,

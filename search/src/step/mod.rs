@@ -5,8 +5,8 @@
 //! `width` best distinct children. They are ordered by score, then by the lower half of the hash
 //! (greater values first), then by packed well (smaller ones first). If several children have equal
 //! wells, the step keeps the child with the most lines (rows cleared), and among those the child
-//! with the lowest parent hint. The result does not depend on the order in which threads or machines
-//! deliver children.
+//! with the lowest parent hint (the lowest byte of the parent's hash). The result does not depend on
+//! the order in which threads or machines deliver children.
 //!
 //! **Shards and tables.** The hash of a child selects its shard, and a table within the shard. A
 //! table is a hash table with open addressing that fits into the cache of a core. Threads insert
@@ -310,7 +310,8 @@ impl Step {
                 expander.flush_all()
             };
             let expanded = expand();
-            // A cancelled step keeps its evaluators, too: their network may no longer be registered.
+            // Keep the evaluator even if the step was cancelled. If its network is no longer
+            // registered, the next step could not create a new evaluator.
             lock(&self.evaluators).push(expander.evaluator);
             expanded?;
             let mut total = lock(&total);
