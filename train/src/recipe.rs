@@ -73,8 +73,8 @@ pub struct Stage {
     /// The beams of a generation.
     pub beams: Vec<BeamRecipe>,
     /// Probability that a training well is replaced with its leaf. The leaf is the well whose value the quiescence
-    /// search [`Quiescence::First`] returns for the training well. Without leaves, the maximum that this search takes
-    /// over many wells selects wells that the network overestimates.
+    /// search [`Quiescence::First`] returns for the training well. This search takes the maximum over many wells, so it
+    /// favours wells that the network overestimates. Training on leaves corrects these values.
     #[serde(default)]
     pub leaves: f64,
     /// Learning rates at the beginning and at the end of a generation. The default is the recipe's `rate`.

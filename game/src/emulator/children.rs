@@ -3,7 +3,8 @@
 use crate::well::Well;
 
 /// Upper bound on the number of children of a well. A piece has at most 60 positions at each of 20
-/// heights. In a given column and orientation, it can rest at no more than every second height.
+/// heights. In a given column and orientation, it can rest at no more than every second height. So it
+/// has at most 600 resting positions.
 pub(crate) const CAPACITY: usize = 640;
 
 /// A reusable buffer for the distinct live children of a well (those in which the game is not

@@ -14,7 +14,8 @@
 //! the piece's top, minus the number of lines cleared. Let `top` be the topmost row of the box that
 //! contains a cell. At level `d`, the top of the piece is then `4 - d - top` rows above the stack.
 //! From levels 1 to 4, [`first_levels`] determines which pieces can keep the stack within `stack + 1`
-//! rows, and which can keep it within `stack` rows. The worst piece is then:
+//! rows, and which can keep it within `stack` rows. The worst piece, with pieces in the order of
+//! [`Piece::ALL`], is then:
 //!
 //! 1. the first piece that cannot keep the stack within `stack + 1` rows, if there is such a piece;
 //! 2. otherwise, the first piece that cannot keep the stack within `stack` rows, if any;

@@ -8,7 +8,7 @@ use crate::well::{MAX_HEIGHT, Well};
 /// Landings (resting positions of a piece), one word per level. See [`super::core`].
 pub(crate) type Levels = [u64; 24];
 
-/// Operations on seven words at a time, and the generation of children.
+/// Operations on seven words (one per piece) at a time, and the generation of children.
 ///
 /// A value of an implementing type proves that the processor supports the instructions.
 pub(crate) trait Simd: Copy {
