@@ -78,7 +78,8 @@ impl ThreadsArgs {
 /// Destination of tracing spans, in addition to the log.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SpanArgs {
-    /// Send spans (run, epoch, depth, table) over gRPC to the OpenTelemetry collector at this address
+    /// Send tracing spans over gRPC to the OpenTelemetry collector at this address: spans of runs, epochs (assignments of
+    /// shards to workers), depths, and tables (the wells of one shard at one depth)
     #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     otlp: Option<String>,

@@ -1,4 +1,5 @@
-//! The seven pieces, their cells, and the enemy's order of preference.
+//! The seven pieces, their cells, and the order in which the enemy (the algorithm that chooses the
+//! pieces) prefers them.
 
 use std::fmt;
 

@@ -88,8 +88,9 @@ impl Reference {
         best
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the piece with the lowest [`Reference::rating`]. If
-    /// several pieces have this rating, returns the first in the order of preference.
+    /// Returns the piece that HATETRIS Mild, the enemy without memory, gives: the piece with the
+    /// lowest [`Reference::rating`]. If several pieces have this rating, returns the first in
+    /// [`Piece::ALL`].
     pub fn piece(&self, well: &Well) -> Piece {
         Piece::ALL
             .into_iter()
@@ -97,14 +98,16 @@ impl Reference {
             .expect("there are seven pieces")
     }
 
-    /// Calls `visit` for every candidate parent of `well`. A candidate is built by restoring up to four
-    /// full rows in `well` and removing the cells of a piece. Candidates are live and have no empty row below their top.
+    /// Calls `visit` for every candidate parent of `well`. A candidate is built by restoring up to
+    /// four full rows in `well` and removing the cells of a piece. The game is not over in a
+    /// candidate, and a candidate has no empty row below its top.
     ///
-    /// The caller must check whether the enemy gives the piece and whether the placement of the piece
-    /// produces `well`. A candidate may be visited twice.
+    /// The caller must check whether the enemy gives the piece in the candidate, and whether a
+    /// placement of the piece produces `well`. A candidate may be visited twice.
     pub fn for_each_removal(&self, well: &Well, mut visit: impl FnMut(Parent)) {
         let board = Board::new(self.geometry, well);
-        // A piece clears no rows, or rows within a window of four.
+        // A piece clears no rows, or rows within a window of four. Each value of `more` selects
+        // which of the upper three rows of the window are cleared together with the lowest.
         visit_removals(&board, 0, &mut visit);
         for lowest in 0..self.geometry.depth() {
             for more in 0..8usize {

@@ -48,9 +48,10 @@ impl fmt::Display for Key {
 /// A variant of the rules. The default is the variant of the current game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
-    /// Whether full rows are removed even if the locked piece extends above the bar. If so, the test
-    /// for the end of the game follows the removal. The real game does not work like this, but the
-    /// emulator that produced the table of small wells published in 2022 did.
+    /// Whether full rows are removed even if the locked piece extends above the bar. If so, the
+    /// test for the end of the game follows the removal. The real game does not work like this. An
+    /// emulator from 2022 did, and only this variant reproduces its published results for small
+    /// wells.
     pub clear_above_bar: bool,
 }
 
@@ -178,8 +179,9 @@ impl Board {
         Well::from_rows(rows)
     }
 
-    /// Returns the index of the topmost row with a filled cell, or the number of rows if the board is
-    /// empty. The enemy uses this value to rate a lock: a greater rating is better for the player.
+    /// Returns the index of the topmost row with a filled cell, or the number of rows if the board
+    /// is empty. The enemy, which chooses the pieces, rates a lock by this value: a greater rating
+    /// is better for the player.
     pub fn rating(&self) -> u8 {
         let rows = self.rows();
         rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8
@@ -224,9 +226,9 @@ impl Board {
         Lock { board, lines, over }
     }
 
-    /// Inserts a full row `row` rows above the floor and moves the rows above it up. If `row` is
-    /// greater than the height of the stack or the topmost row of the board is not empty, returns
-    /// `false` and changes nothing.
+    /// Inserts a full row at index `row`, counted from the bottom, and moves the rows above it up.
+    /// If `row` is greater than the height of the stack or the topmost row of the board is not
+    /// empty, returns `false` and changes nothing.
     pub(crate) fn put_full_row(&mut self, row: usize) -> bool {
         let depth = self.geometry.depth();
         let stack = depth - usize::from(self.rating());

@@ -1,4 +1,5 @@
-//! Checks whether a replay is plausible as a game against a given enemy.
+//! Checks whether a replay is plausible as a game against a given enemy (the algorithm that chooses
+//! the pieces).
 
 use crate::game::{Record, better_enemy};
 use crate::rules::{Key, Rules};
@@ -96,8 +97,9 @@ impl Record {
     /// Returns whether the keys seem to be meant for the enemy of `other`. `other` must be a game with the
     /// same keys that has a higher score or is finished.
     ///
-    /// This is the case if `other` is finished, if this game leaves more unused keys than padding
-    /// and `other` is not over, or if only `other` [stops cleanly](Record::stops_cleanly).
+    /// This is the case if `other` is finished, if only `other`
+    /// [stops cleanly](Record::stops_cleanly), or if this game leaves more keys unused than padding
+    /// explains and `other` is not over.
     fn is_meant_for(&self, other: &Record) -> bool {
         other.is_finished()
             || self.keys_unused > PADDING && !other.over

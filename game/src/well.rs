@@ -292,8 +292,9 @@ impl Well {
         Ok(well)
     }
 
-    /// Returns a 64-bit hash of the rows. The hash does not depend on the machine, the version of this
-    /// crate or the geometry, because stored wells contain the lowest byte of their parent's hash.
+    /// Returns a 64-bit hash of the rows. The hash is the same on every machine, in every version
+    /// of this crate and for every geometry. It must never change, because a stored well contains
+    /// the lowest byte of its parent's hash.
     ///
     /// Let `w0` to `w3` be the rows as four 64-bit words (four rows each, the lowest row in the
     /// lowest bits). Let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product

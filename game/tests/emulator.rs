@@ -103,7 +103,7 @@ fn check_all(geometry: Geometry, rules: Rules, wells: &[Well]) {
 }
 
 #[test]
-fn expansions_match_reference_implementation() {
+fn expansions_match_test_vectors() {
     for file in ["expand_records.jsonl", "expand_play.jsonl"] {
         for expected in expansions(file) {
             let well = Well::from_hex(Geometry::STANDARD, &expected.well).unwrap();

@@ -63,8 +63,8 @@ fn packed_form_has_twenty_bytes_and_starts_with_bottom_row() {
     assert_eq!(well.pack(Geometry::STANDARD).as_bytes(), expected);
 }
 
-/// These values are part of the storage format: a stored node contains the lowest byte of its
-/// parent's hash.
+/// The hash is part of the storage format: a stored well contains the lowest byte of its parent's
+/// hash.
 #[test]
 fn hashes_never_change() {
     let wells = bench_wells("bench_beam.txt");
@@ -160,7 +160,7 @@ fn error_reports_position_of_problem_in_well() {
 }
 
 #[test]
-fn text_may_include_empty_rows_above_the_bar() {
+fn hex_may_include_rows_above_bar_and_picture_may_omit_empty_rows() {
     let text = "0".repeat(57) + "003";
     let well = Well::from_hex(Geometry::STANDARD, &text).unwrap();
     assert_eq!(well.rows()[0], 3);

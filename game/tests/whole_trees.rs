@@ -28,7 +28,7 @@ fn next_level(emulator: &Emulator, level: &[(Well, u32)]) -> Vec<(Well, u32)> {
 }
 
 #[test]
-fn perft_counts_match_reference_implementation() {
+fn level_sizes_match_reference_implementation() {
     #[derive(Deserialize)]
     struct Perft {
         counts: Vec<usize>,

@@ -81,7 +81,7 @@ group! {
         failures: Labeled<Counter>, "coordinator_depth_failures" by cause ["lost" "failed"],
             "Depths restarted because a worker was lost or failed to execute an order";
         repeats: Counter, "coordinator_depth_repeats", "Depths expanded again because the candidate tables were too small";
-        high_floors: Counter, "coordinator_high_floors", "Depths expanded again because the estimated floor was above the cut";
+        high_floors: Counter, "coordinator_high_floors", "Depths expanded again because the estimated floor (the rank below which children are dropped) was above the cut (the lowest rank kept)";
         phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "select" "commit"],
             "Duration of each phase of a depth; commit runs in parallel with the next depth";
         orders: Labeled<Counter>, "coordinator_orders"

@@ -38,7 +38,7 @@ fn row(metric: &Definition) -> String {
 }
 
 #[test]
-fn documentation_shows_every_metric() {
+fn documentation_shows_exactly_the_defined_metrics() {
     let text = include_str!("../../docs/metrics.md");
     let documented: Vec<&str> = text
         .lines()
@@ -54,7 +54,7 @@ fn documentation_shows_every_metric() {
 }
 
 #[test]
-fn names_are_valid_and_unique_per_process() {
+fn definitions_are_valid_and_names_are_unique_per_process() {
     for process in ["coordinator", "worker", "run"] {
         let mut names = BTreeSet::new();
         for metric in of_process(process).into_iter().flatten() {

@@ -130,7 +130,7 @@ pub(crate) struct BestStart {
 #[derive(Default)]
 pub(crate) struct Clears {
     finders: Finders,
-    /// The names in the last request for a best move, and the finder for them.
+    /// The kick table and drop mode in the last request for a best move, and the finder for them.
     best: Option<(BestStart, PcFinder)>,
 }
 

@@ -47,7 +47,8 @@ pub(crate) struct WatchStart {
     /// `drop` or `nes`.
     pub(crate) game: String,
     pub(crate) seed: u32,
-    /// `uniform` or `bag` for dropped pieces; `article` or `cartridge` for Nintendo Tetris.
+    /// `uniform` or `bag` for dropped pieces. For Nintendo Tetris, `article` (the piece sets for which an article
+    /// published results) or `cartridge` (the generator of the original cartridge).
     pub(crate) generator: String,
     /// Set of dropped pieces: `standard` (the default) or `small`.
     #[serde(default)]

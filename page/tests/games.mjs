@@ -225,7 +225,7 @@ const steps = {
     await page.click(".clears .move");
     await page.until("document.querySelector('#queue').value !== 'I' || document.querySelector('#hold').value !== 'T'");
     const after = await page.evaluate("document.querySelector('#hold').value + document.querySelector('#queue').value");
-    assert.equal(after.length, 2, "a piece has been dealt");
+    assert.equal(after.length, 2, "no piece has been dealt");
     await page.click("button", "Take back");
     assert.deepEqual(await page.evaluate("[document.querySelector('#hold').value, document.querySelector('#queue').value]"), seen);
     await page.click("button", "Deal a piece");

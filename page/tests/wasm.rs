@@ -28,7 +28,7 @@ fn committed_wasm_matches_its_sources() {
 }
 
 #[test]
-fn files_are_small_and_load_nothing_from_other_hosts() {
+fn files_are_complete_and_small_and_load_nothing_from_other_hosts() {
     let total: usize = FILES.iter().map(|file| file.bytes.len()).sum();
     assert!(total < MOST_BYTES, "{total} bytes");
     let assets = std::fs::read_dir(folder().join("assets")).unwrap();

@@ -1,8 +1,9 @@
-//! Benchmark of scoring and of a whole step of the beam, in time per child on one thread. Run it with
-//! `cargo bench -p hatebeam-search`.
+//! Benchmark of scoring, and of whole steps of the beam search from one depth to the next. The
+//! results are times per child on one thread. Run it with `cargo bench -p hatebeam-search`.
 //!
 //! Options follow `--`. `--width N` sets the width of the beam [default: 250,000]. `--step EVALUATOR`
-//! measures only the step with this evaluator, without quiescence. `--score` measures only scoring.
+//! measures only the step with this evaluator, without quiescence (the search that continues from a
+//! child with pieces that clear lines). `--score` measures only scoring.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{

@@ -1,16 +1,18 @@
 //! The endgame search: an exhaustive depth-first search for the maximum number of lines that a game
 //! can still clear from a given well.
 //!
-//! Under HATETRIS Mild, the well determines the piece, so this maximum (the *value* of the well)
+//! Against HATETRIS Mild, the well determines the piece, so this maximum (the *value* of the well)
 //! depends only on the well. The value of a well is the maximum, over all of its children, of the
 //! number of lines that the placement clears plus the child's value. A table of fixed size stores the
 //! values of wells that were searched completely. It stores whole wells, so it never confuses two
 //! wells. Each well has a bucket of four slots. In a full bucket, a new value replaces the value that
 //! took the least work to compute.
 //!
-//! A well that is already on the path to the current well is not searched again. Against Mild, such a repetition could
-//! clear lines without end. HATETRIS gives another piece instead, so games against it gain nothing. A value whose
-//! computation met a repetition may depend on the path, so it is not stored and does not count as proven.
+//! A well that is already on the path to the current well is not searched again. Against Mild, a
+//! game could go through such a repetition again and again and clear lines without end. HATETRIS
+//! avoids pieces that can repeat a well, so this does not work against it. A value whose
+//! computation met a repetition may depend on the path, so it is not stored and does not count as
+//! proven.
 
 use crate::node::NodeWell;
 use hatebeam_game::{Children, Emulator, Well};

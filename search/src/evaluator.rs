@@ -1,8 +1,8 @@
 //! The evaluators, which assign scores to wells.
 //!
 //! Scores are integers, so they do not depend on the processor or on the order of additions. A
-//! greater score is better. The weights of `knewjade` are decimal numbers in files and on the command
-//! line, and are rounded to multiples of 1/256 here.
+//! greater score is better. The weights of the evaluator `knewjade` are decimal numbers in files
+//! and on the command line, and are rounded to multiples of 1/256 here.
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::generation::{Generation, Reached};
@@ -21,8 +21,8 @@ pub const SCALE: f64 = 256.0;
 /// Maximum number of wells that the [`Quiescence`] search scores for one child, in addition to the child.
 const MAX_QUIESCENCE_NODES: u32 = 256;
 
-/// The weights of the evaluator `knewjade`. A well with a *lower* weighted sum is better, so features
-/// of bad wells have positive weights.
+/// The weights of the evaluator `knewjade`, which a player with this name published. A well with a
+/// *lower* weighted sum is better, so features of bad wells have positive weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Weights {
@@ -141,8 +141,9 @@ pub enum Quiescence {
     /// Like [`Quiescence::Single`], but only in wells in which all seven pieces can clear a line,
     /// so that the enemy cannot prevent a clear.
     Forced,
-    /// Clears lines with the piece that [`Clears::first`] returns. In nearly all wells this piece is S,
-    /// which HATETRIS gives more than half of the time. The published searches that set score records used this setting.
+    /// Clears lines with the piece that [`Clears::first`] returns. In nearly all wells this piece
+    /// is S, which HATETRIS gives more than half of the time. The published searches that set score
+    /// records used this setting.
     First,
 }
 

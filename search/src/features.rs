@@ -93,7 +93,9 @@ fn compiled(
     }
     match level {
         SimdLevel::Portable => count_lanes(rows, geometry, out, open),
-        // SAFETY: the processor supports the level. `Evaluator::new` and `count` assert this.
+        // SAFETY: the processor supports the level. `count` asserts this, and all other callers
+        // pass the level of an `Emulator`, which cannot be created with a level that is not
+        // supported.
         SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },

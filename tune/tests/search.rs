@@ -124,7 +124,7 @@ fn interrupted_search_resumes_from_journal() {
 }
 
 #[test]
-fn finished_search_continues_with_more_evaluations() {
+fn finished_search_continues_without_repeating_evaluations() {
     for method in Method::ALL {
         let folder = tempfile::tempdir().unwrap();
         let calls = AtomicUsize::new(0);
@@ -142,7 +142,7 @@ fn finished_search_continues_with_more_evaluations() {
 }
 
 #[test]
-fn damaged_journal_and_journal_of_other_search_are_refused() {
+fn damaged_locked_and_foreign_journals_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     run(

@@ -1,4 +1,4 @@
-//! Test data: wells from the vector files and wells from generated games.
+//! Test data: the files in `tests/vectors`, and wells from generated games.
 #![allow(dead_code)] // each test file uses only a part of this module
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -6,7 +6,7 @@ use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well}
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// Returns the text of a vector file.
+/// Returns the text of a file in `tests/vectors`.
 pub(crate) fn vector(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/vectors")
@@ -62,8 +62,8 @@ impl Random {
     }
 }
 
-/// Returns `count` wells of games with random placements. About every fourth piece is random, and the emulator
-/// chooses the others.
+/// Returns `count` wells of games with random placements. About every fourth piece is random, and
+/// the emulator chooses the others.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();

@@ -56,8 +56,9 @@ pub struct GameTree {
     pub geometry: Geometry,
     /// Variant of the rules.
     pub rules: Rules,
-    /// The enemy. HATETRIS is treated like HATETRIS Mild, because its loop rule depends on earlier
-    /// wells, which a level does not record.
+    /// The enemy, which chooses the pieces. HATETRIS is treated like HATETRIS Mild, because its
+    /// loop rule (it avoids pieces that can repeat a well) depends on earlier wells, which a level
+    /// does not record.
     pub enemy: Enemy,
 }
 

@@ -3,8 +3,8 @@
 //! A file contains, in this order:
 //!
 //! - the magic bytes;
-//! - five 32-bit numbers: the format version, the architecture, the number of lanes, the number of features, and the
-//!   length of the header;
+//! - five 32-bit numbers: the format version, the architecture, the number of lanes (weights per feature), the number
+//!   of features, and the length of the header;
 //! - the header in UTF-8;
 //! - the bias, the output weights and the rows of all features, as signed 16-bit numbers;
 //! - the SHA-256 of everything before it.

@@ -49,7 +49,7 @@ pub(super) struct S3Args {
     /// Server-side encryption: AES256, aws:kms or aws:kms:KEY [default: the bucket's setting]
     #[arg(long, value_name = "HOW", env = "HATEBEAM_S3_ENCRYPTION")]
     s3_encryption: Option<Encryption>,
-    /// Storage class for tables, such as STANDARD_IA [default: the bucket's setting]
+    /// Storage class for tables (the files with the wells of a run), such as STANDARD_IA [default: the bucket's setting]
     #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
     s3_storage_class: Option<String>,
     /// Seconds to wait for the answer to a request before the request is retried. A request is sent at most six times. A

@@ -67,7 +67,7 @@ pub(crate) struct PlanArgs {
     /// Network throughput of a machine in gigabits per second in each direction [default: from the built-in table]
     #[arg(long, value_name = "GBIT", value_parser = number_in(POSITIVE, "a number"))]
     network_gbit: Option<f64>,
-    /// Nanoseconds per child, measured by the step benchmark on one thread of the machine [default: an assumption]
+    /// Nanoseconds per child on one thread of the machine, measured as described below [default: an assumption]
     #[arg(long, value_name = "NS", value_parser = number_in(POSITIVE, "a number"))]
     ns_per_child: Option<f64>,
     /// Mean number of distinct children per well; the actual number decreases during a game

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tonic::Request;
 
-/// Maximum time that the coordinator may take to read back a game.
+/// Maximum time that the coordinator may take to read back a game, that is, to find its wells in the stored depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(150);
 
 const HELP: &str = include_str!("../../../help/replays.txt").trim_ascii_end();

@@ -152,7 +152,8 @@ impl FromStoreArgs {
         })
     }
 
-    /// Opens a run for reading back games. Reading a game back also prints the number and size of the fetched tables.
+    /// Opens a run for reading back games. Reading a game back also prints the number and size of the tables (files with
+    /// wells of one depth) that it fetched.
     pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<OpenRun> {
         let (objects, manifest) = block_on(async {
             let objects = self.open().await?;
