@@ -6,9 +6,9 @@
 //! hint, which is the low byte of the parent's hash (8 bits).
 //!
 //! The depths of a commit share one table, except for the last depth. A search that resumes needs
-//! the last depth, but the next commit may drop it, so it has its own tables. So a narrow beam has
-//! a few tables for thousands of depths. The last depth is divided into several tables if it has
-//! many wells.
+//! the last depth, but the next commit may drop it. Therefore, the last depth has its own tables. A
+//! narrow beam thus has a few tables for thousands of depths. The last depth is divided into several
+//! tables if it has many wells.
 //!
 //! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap.
 //! Therefore, a commit merges the shards and divides the result by key range, so that no two tables

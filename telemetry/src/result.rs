@@ -1,4 +1,4 @@
-//! Text and JSON for the result of a run on this machine, and the table of its depths.
+//! Text and JSON for the result of a run on this machine, and the table of its depths (numbers of placed pieces).
 
 use hatebeam_game::Well;
 use hatebeam_report::{bytes, count, duration};
@@ -25,9 +25,8 @@ pub struct ResultView<'a> {
     pub replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
-    /// `None` if the best game is the best one that the search found. Otherwise, the search found a better game that
-    /// HATETRIS does not allow, because a well is repeated in it. This is the number, counted from 1, of the piece that
-    /// HATETRIS replaces at that point.
+    /// If the search found a better game that HATETRIS does not allow, because a well is repeated: the number, counted
+    /// from 1, of the piece that HATETRIS replaces in that game. Otherwise `None`.
     pub parted_at: Option<usize>,
     /// Number of children, summed over all depths.
     children: u64,
@@ -116,7 +115,7 @@ impl<'a> ResultView<'a> {
 }
 
 /// Returns a picture of the best well at the depth with the most rows cleared. If there are several such depths, chooses
-/// the greatest one.
+/// the greatest depth.
 fn picture(run: &Run) -> String {
     let geometry = run.store().geometry();
     let depths = run.store().depths().iter();

@@ -1,6 +1,6 @@
-//! The progress of a run. Rows for depths are printed on standard error, at most one per second. If standard error is a
-//! terminal, a progress bar is shown below the rows. With [`ScreenOptions::json`], a JSON line for each depth is printed on
-//! standard output.
+//! The progress of a run. Rows for depths (numbers of placed pieces) are printed on standard error, at most one per
+//! second. If standard error is a terminal, a progress bar is shown below the rows. With [`ScreenOptions::json`], a
+//! JSON line for each depth is printed on standard output.
 
 use hatebeam_report::{bytes, duration};
 use hatebeam_runs::{Observer, ProgressEstimator};

@@ -120,7 +120,7 @@ fn nes_features_and_values_match_test_vectors() {
     let (total, mut checked) = (expected.len(), 0);
     for (answer, expected) in answers.iter().zip(expected) {
         let placements = list(&answer["placements"]);
-        // Skips vectors whose resting position a piece cannot reach.
+        // Some vectors describe a resting position that the piece cannot reach. Skips these vectors.
         let at = |placement: &&Value| (0..3).all(|index| placement[index] == expected[index]);
         if let Some(found) = placements.iter().find(at) {
             assert_eq!(*found, expected);
@@ -162,8 +162,8 @@ fn nes_pieces_match_test_vectors() {
     assert_eq!(cartridge("0", "60"), vectors["no_frames"]);
 }
 
-/// Returns the placements of a piece that the vectors list for a kick mode. Some modes list only their differences from
-/// the mode `srs`.
+/// Returns the placements that the vectors list for a piece and a mode (the name of a kick table, or `hard`). Some
+/// modes list only their differences from the mode `srs`.
 fn cells_of(piece: &Value, mode: &str) -> Vec<Value> {
     if let Some(cells) = piece[mode].as_array() {
         return cells.clone();

@@ -3,7 +3,7 @@
 use crate::support::{run, vector};
 use serde_json::Value;
 
-/// Returns the number of wells at each depth.
+/// Returns the number of wells at each depth (number of placed pieces).
 #[track_caller]
 fn counts(args: &[&str]) -> Value {
     run(&[&["perft", "--json"], args].concat()).json()["counts"].clone()

@@ -69,7 +69,7 @@ fn runs_lists_shows_and_removes_runs() {
     state.run(&["runs", "rm", name, "--yes"]).results();
     let list = state.run(&["runs"]).silent_results();
     assert!(!list.contains(name), "{list}");
-    // The files of the best game are moved to the folder `replays`.
+    // `runs rm` has moved the files of the best game to the folder `replays`.
     let saved = state.path().join("replays").join(name);
     for file in search.files() {
         assert!(!file.exists());

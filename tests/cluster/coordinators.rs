@@ -25,8 +25,9 @@ fn cancelled_run_resumes_when_submitted_to_next_coordinator() {
     cluster.watch().assert_same(&expected);
 }
 
-/// Checks that a second coordinator exits if the first coordinator renews its lease. If the first coordinator hangs,
-/// the second takes over the lease, and the first exits when it resumes.
+/// A coordinator holds a lease on its object store. Checks that a second coordinator exits if the first coordinator
+/// renews the lease. If the first coordinator hangs, the second takes over the lease, and the first exits when it
+/// resumes.
 #[test]
 fn second_coordinator_takes_over_only_if_first_hangs() {
     let expected = one_process(&WIDTH);

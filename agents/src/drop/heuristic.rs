@@ -1,4 +1,5 @@
-//! Brenman's heuristic agent, which maximizes the weighted sum of six features, with a penalty for losing the game.
+//! The heuristic agent from Brenman's paper (2014), which maximizes the weighted sum of six features, with a penalty
+//! for losing the game.
 
 use super::{Agent, Choice, View};
 use hatebeam_tetris::drop::{Action, DropGame, FieldCounts, PaperFeatures};

@@ -1,4 +1,4 @@
-//! Brenman's rollout agent.
+//! The rollout agent from Brenman's paper (2014).
 
 use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::Rng;

@@ -71,7 +71,7 @@ pub struct Finders {
 }
 
 impl Finders {
-    /// Creates an empty collection. Requests with the kick table and drop mode of `table` use this table.
+    /// Creates an empty collection. If a board table is given, requests with its kick table and drop mode use it.
     pub fn new(table: Option<BoardTable>) -> Finders {
         Finders {
             table,

@@ -1,6 +1,5 @@
 //! The search over the current piece and the next piece from an article about Nintendo Tetris. `docs/games.md` contains
-//! the results that the article published.
-//! Lower values of placements and boards are better.
+//! the results that the article published. Lower values of placements and boards are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};

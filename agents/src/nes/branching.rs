@@ -1,6 +1,6 @@
 //! The search with branching from the same article as the search in `bfs.rs`. It tries the best placements of the
-//! current piece and the next piece, and then the best placements of each possible further piece. Lower values
-//! are better.
+//! current piece and the next piece, and then the best placements of each possible further piece. Lower
+//! values are better.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};

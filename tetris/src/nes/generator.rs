@@ -1,5 +1,5 @@
-//! Piece generators: the original cartridge's generator, and the generator of the piece sets for which an article
-//! published results.
+//! Piece generators: the original cartridge's generator, and the generator with which the author of an article made the
+//! piece sets for the published games.
 
 use crate::{Mt19937, Piece, Rng};
 

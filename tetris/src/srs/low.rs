@@ -191,7 +191,7 @@ impl LowField {
         self
     }
 
-    /// Returns the number of sides of empty cells that do not border on another empty cell in the remaining rows.
+    /// Returns the number of sides at which an empty cell does not border on another empty cell in the remaining rows.
     #[inline]
     pub fn open_sides(&self) -> u32 {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
