@@ -298,7 +298,7 @@ impl<M: Series> Metric for Labeled<M> {
     }
 }
 
-/// Text about a process, exported as the labels of a series whose value is 1.
+/// Texts, such as a version or the name of a run, exported as the labels of a series whose value is 1.
 #[derive(Clone, Debug, Default)]
 pub struct Info(Family<Vec<(&'static str, String)>, AnyGauge<f64, AtomicU64>>);
 

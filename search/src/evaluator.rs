@@ -330,7 +330,7 @@ pub struct Evaluator {
     network: Option<NetworkScorer>,
     /// The active features of a well, for the network.
     active: Active,
-    /// Maximum amount that the pieces that can clear lines add to a score.
+    /// Maximum of the part of a score that depends on which pieces can clear lines.
     max_clears_score: i32,
     quiescence: Quiescence,
     children: Children,

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Revision of the search. Raise it with every change that can change a frontier.
 const SEARCH_REVISION: u32 = 1;
-/// Fingerprint of version 0.1.0. Specifications from that version contain no fingerprint.
+/// Fingerprint of version 0.1.0. Specifications from that version contain no fingerprint, so a specification without
+/// one has this fingerprint.
 const FIRST: &str = "1-aff763be108b4610-95d506e08dd9bdcd";
 
 /// Width of the beams in the self-test.
@@ -132,7 +133,7 @@ mod tests {
     /// If this test fails, the program and version 0.1.0 find different frontiers. Raise [`SEARCH_REVISION`], pin the
     /// new fingerprint here, and record the change in the changelog: the program will refuse runs of earlier programs.
     #[test]
-    fn fingerprint_matches_released_version() {
+    fn current_fingerprint_is_that_of_version_0_1_0() {
         assert_eq!(Fingerprint::current().as_str(), FIRST);
     }
 
