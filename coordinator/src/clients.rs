@@ -29,7 +29,7 @@ const SAVE_LIMIT: Duration = Duration::from_secs(25);
 pub struct Submission {
     /// Specification of the search.
     pub spec: RunSpec,
-    /// Rule that selects the depths whose wells remain in the object store.
+    /// Rule that selects the depths (numbers of pieces placed) whose wells remain in the object store.
     pub keep: Retention,
     /// Number of shards (ranges of well hashes). If `None`, the coordinator derives it from the width.
     pub shards: Option<u32>,

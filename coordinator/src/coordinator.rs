@@ -24,7 +24,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tracing::Instrument;
 
 /// Maximum number of times that this coordinator reloads a manifest because another coordinator has written it. A
-/// coordinator that has lost the lease writes fewer manifests before it notices the loss.
+/// coordinator that has lost the lease notices the loss after fewer writes. More writes therefore mean that the other
+/// coordinator remains active.
 const MAX_SUPERSEDED: u32 = 10;
 /// Maximum time to save a run's usage ledger at shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);

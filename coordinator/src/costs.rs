@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn successor_does_not_charge_a_clock_jump() {
+    async fn clock_jump_before_a_takeover_is_not_charged() {
         let clock = Arc::new(Clock::default());
         let objects = direct(&Memory::new());
         let mut run = manifest("r", 1);

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Maximum number of games that are read back at the same time. Reading a game back fetches tables from the object
-/// store, and occupies one core and some disk space.
+/// Maximum number of games that are read back at the same time. Reading a game back (finding its wells in the
+/// run's tables) fetches tables from the object store, and occupies one core and some disk space.
 const PARALLEL: usize = 2;
 /// Maximum number of requests that wait for a game at the same time.
 const MAX_WAITING: usize = 32;

@@ -276,7 +276,8 @@ impl Heartbeat {
     /// Waits until the task ends with an error or a panic. This method is cancel safe. It must not be called again
     /// after it has returned.
     pub(crate) async fn ended(&mut self) -> Result<LeaseError, tokio::task::JoinError> {
-        // The task returns `Ok` only after `release` has stopped it, and `release` consumes this value.
+        // `Ok` cannot occur here: the task returns it only after `release` has stopped the task, and `release` consumes
+        // this value.
         (&mut self.task).await.map(|ended| match ended {
             Err(error) => error,
             Ok(()) => LeaseError::Superseded,
@@ -467,7 +468,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn process_with_the_same_name_does_not_adopt_the_lease() {
+    async fn takeover_by_a_process_with_the_same_name_is_noticed() {
         let objects = direct(&Memory::new());
         let mut first = acquire(&objects, "host-1").await.unwrap();
         let mut second = acquire(&objects, "host-1").await.unwrap();

@@ -1,4 +1,5 @@
-//! Delivery of run events to the hooks, and the outbox for end-of-run events.
+//! Delivery of run events to the hooks (webhooks and commands that users configure), and the outbox for end-of-run
+//! events.
 //!
 //! An end-of-run event is staged in the object store, under `events/`, before the manifest is saved with the run's
 //! final state. It is deleted once all hooks have received it. When a coordinator starts, it replays the staged

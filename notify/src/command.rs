@@ -27,8 +27,8 @@ impl CommandHook {
         let mut command = Command::new("sh");
         command
             .args(["-c", &self.command])
-            // The command needs neither variable. The token allows spending money, and the secret allows forging
-            // events.
+            // The command does not need these two variables. The token allows spending money, and the secret allows
+            // forging events.
             .env_remove("HATEBEAM_TOKEN")
             .env_remove(SECRET_VARIABLE)
             .env("HATEBEAM_EVENT", event.kind.name())

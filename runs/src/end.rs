@@ -11,7 +11,7 @@ pub enum RunState {
     Queued,
     /// The run is being searched, or was being searched when its coordinator stopped.
     Running,
-    /// The search has reached the end of all games or a limit.
+    /// Every game is over, or the search has reached a limit.
     Finished,
     /// A user stopped the run.
     Cancelled,

@@ -7,11 +7,12 @@ use hatebeam_search::{TABLE_BUFFER_BYTES, TABLE_WELLS};
 const MEMORY_PER_WELL: u64 = 100;
 /// Upper bound on the memory that the process needs in addition to its wells, in bytes.
 const MEMORY_OF_PROCESS: u64 = 200 << 20;
-/// Approximate disk space per well in a table, in bytes.
+/// Approximate disk space per stored well, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns an upper bound on the memory per well of the beam's width, in bytes. Each thread has a buffer for each table.
-/// With 72 threads and a width of 1,000,000,000 wells, these buffers take 11 GB.
+/// Returns an upper bound on the memory per well of the beam's width, in bytes. Each thread has a buffer for each
+/// candidate table (a table in memory that collects a part of the next beam). With 72 threads and a width of
+/// 1,000,000,000 wells, these buffers take 11 GB.
 fn bytes_per_well(threads: usize) -> u64 {
     MEMORY_PER_WELL + (threads * TABLE_BUFFER_BYTES).div_ceil(TABLE_WELLS) as u64
 }

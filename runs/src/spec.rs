@@ -36,7 +36,7 @@ pub struct RunSpec {
 pub struct WellSpec {
     /// Number of columns.
     pub columns: usize,
-    /// Number of rows below the bar.
+    /// Number of rows below the bar. A game is over when a locked piece fills a cell above the bar.
     pub rows: usize,
     /// See [`Rules::clear_above_bar`].
     pub clear_above_bar: bool,

@@ -50,7 +50,7 @@ fn searched(dir: &Path, keep: Retention) -> Run {
     searched.unwrap().0
 }
 
-/// Writes a run to an object store in the format of a cluster. `encode` creates the table of a shard.
+/// Writes a run to an object store, as a coordinator and a worker would. `encode` creates the table of a shard.
 async fn publish(
     run: &Run,
     objects: &Objects,
@@ -159,7 +159,7 @@ async fn archive_yields_same_games_as_local_run() {
 }
 
 #[tokio::test]
-async fn rocksdb_tables_yield_same_game() {
+async fn rocksdb_tables_yield_same_game_and_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let run = searched(&folder.path().join("run"), Retention::All);
     let geometry = run.store().geometry();

@@ -1,4 +1,4 @@
-//! Tests of runs on one machine. Threads, interruptions and damage do not change the digests.
+//! Tests of runs on one machine. Threads, interruptions and damage do not change the digest of any depth.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 

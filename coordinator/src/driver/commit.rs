@@ -11,7 +11,7 @@ use hatebeam_search::DepthRecord;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-/// A depth whose frontier is selected and whose tables are being uploaded.
+/// A depth whose frontier (the wells that the search keeps) is selected and whose tables are being uploaded.
 pub(super) struct Pending {
     record: DepthRecord,
     sent: u64,
@@ -23,7 +23,7 @@ pub(super) struct Pending {
     span: Span,
 }
 
-/// A depth whose frontier (the wells that the search keeps) is selected.
+/// A depth whose frontier is selected.
 pub(super) struct Selected {
     pub(super) depth: u32,
     pub(super) explored: Explored,
@@ -149,7 +149,7 @@ impl RunDriver {
         dropped
     }
 
-    /// Reports the last committed depth to the log, the metrics and the hooks.
+    /// Reports the last committed depth to the log, the metrics and the notification hooks.
     fn report_committed(&mut self, workers: usize, began: Instant) {
         self.warn_of_budget();
         let Some(last) = self.manifest().last() else {

@@ -97,7 +97,8 @@ impl RunDriver {
         }
     }
 
-    /// Expands a depth and finds its cut, while the previous depth is being committed.
+    /// Expands a depth and finds its cut (the lowest score that stays in the beam), while the previous depth is being
+    /// committed. Candidates below `floor`, an estimate of the cut, are dropped immediately.
     async fn explore(
         &mut self,
         workers: &EpochWorkers,

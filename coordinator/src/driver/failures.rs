@@ -14,8 +14,8 @@ use std::time::Duration;
 const PAIR_LIMIT: u32 = 2;
 /// Total weight of a worker's own failures at which it is quarantined.
 const OWN_LIMIT: u32 = 9;
-/// Weight of a permanent failure. A transient failure has weight 1. An outage of the object store rarely
-/// causes a quarantine: it usually affects the coordinator too, which then sends no orders.
+/// Weight of a permanent failure. A transient failure, such as an unavailable object store, has weight 1. An outage of
+/// the store rarely adds up to a quarantine: it usually affects the coordinator too, which then sends no orders.
 const PERMANENT: u32 = 3;
 /// Duration of a worker's first quarantine. Each further quarantine lasts twice as long, up to [`MAX_QUARANTINE`].
 const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
@@ -169,7 +169,7 @@ const MAX_PAUSES: u32 = 20;
 /// Number of attempts, each ended by the loss of a worker, after which the run is marked failed. A committed depth
 /// resets the count. Epochs with at least [`WORKERS_PER_LOSS`] workers have a higher limit.
 const MAX_LOSSES: u32 = 8;
-/// Number of workers in an epoch for which one more loss than [`MAX_LOSSES`] is allowed. The workers of a large epoch
+/// Number of workers in an epoch per loss that is allowed in addition to [`MAX_LOSSES`]. The workers of a large epoch
 /// may leave one by one.
 const WORKERS_PER_LOSS: u32 = 4;
 /// Maximum pause after an attempt that ended with the loss of a worker.

@@ -134,7 +134,7 @@ impl RunDriver {
 }
 
 /// Deletes objects that failed depths left in the object store. Must be called after the manifest is saved: a
-/// successful save proves that no successor has committed objects that this manifest does not list.
+/// successful save proves that no other coordinator has committed objects that this manifest does not list.
 async fn collect(parts: &Parts, manifest: &Manifest) {
     match collect_garbage(&parts.objects, manifest).await {
         Ok(garbage) if garbage.objects == 0 => {}

@@ -43,7 +43,7 @@ impl Speeds {
 
     /// Returns the weights of `workers`, a list of names and thread counts. A worker's weight is its measured speed,
     /// limited by [`MAX_RATIO`]. A worker without a measurement counts as if its threads had the mean speed of the
-    /// measured threads. If no worker was measured, the weights are the thread counts.
+    /// measured workers' threads. If no worker was measured, the weights are the thread counts.
     pub(super) fn weights(&self, workers: &[(&str, u32)]) -> Vec<u64> {
         let speed = |name: &str| self.0.get(name).and_then(|measured| measured.speed());
         let known = workers

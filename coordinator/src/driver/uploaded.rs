@@ -40,7 +40,7 @@ impl Uploaded<'_> {
             Err(error) if error.is_not_found() => {
                 failed(format!("its object {key} does not exist"))
             }
-            // If the store is unavailable, saving the manifest fails too, and is retried.
+            // Accept the tables if the store is unavailable: saving the manifest then fails too, and is retried.
             Err(error) => {
                 tracing::debug!(worker = self.worker, %error, "cannot check uploaded tables");
                 Ok(())

@@ -1,5 +1,5 @@
-//! The workers of an epoch, and the orders that all of them receive at the same time. At each depth, the candidates at
-//! or above the cut (a score threshold) are the survivors.
+//! The workers of an epoch, and the orders that all of them receive at the same time. At each depth, the candidates
+//! (wells that may stay in the beam) at or above the cut (a score threshold) are the survivors.
 
 use super::uploaded::Uploaded;
 use crate::parts::Parts;

@@ -21,7 +21,7 @@ impl Run {
         self.spec.check_search(&Fingerprint::current())?;
         let damaged = self.damaged()?;
         // Drop the tables of all damaged depths first, because RocksDB reads adjacent tables when it ingests
-        // a table.
+        // a table, and would fail on a damaged one.
         for depth in &damaged {
             self.store.drop_tables(*depth)?;
         }

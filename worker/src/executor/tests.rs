@@ -201,7 +201,7 @@ async fn two_workers_find_same_digests_as_single_thread() {
     }
 }
 
-/// Totals over the depths that have an estimated floor.
+/// Totals over the depths that have an estimated floor (a rank below which candidates are dropped immediately).
 #[derive(Clone, Copy, Debug, Default)]
 struct Exchanged {
     /// Number of generated children.

@@ -152,7 +152,7 @@ async fn children_of_a_peer_with_wrong_scores_are_dropped() {
 }
 
 #[test]
-fn child_is_wrong_if_lines_do_not_match_cells() {
+fn child_whose_lines_do_not_match_its_cells_fails_the_spot_check() {
     let node = here()[0];
     let first = Frontier::new(6, [node], ShardLayout::new(1000, 1));
     let check = SpotCheck::new(&emulator(), spec(100).evaluator, &first);
