@@ -486,7 +486,7 @@ mod tests {
         let lease = acquire(&faulty(&memory, plan.clone()), "a").await.unwrap();
         let mut heartbeat = Heartbeat::start(&Env::system(), lease);
         let mut renewals = heartbeat.renewals();
-        drop(renewals.wait_for(|&count| count >= 2).await.unwrap());
+        renewals.wait_for(|&count| count >= 2).await.unwrap();
         plan.fail_all();
         acquire(&direct(&memory), "b").await.unwrap();
         plan.end();

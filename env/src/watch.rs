@@ -222,17 +222,11 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// Returns [`Closed`] if all senders have been dropped and the last value does not meet the condition.
-    pub async fn wait_for(
-        &mut self,
-        mut meets: impl FnMut(&T) -> bool,
-    ) -> Result<RwLockReadGuard<'_, T>, Closed> {
-        loop {
-            if meets(&self.borrow_and_update()) {
-                break;
-            }
+    pub async fn wait_for(&mut self, mut meets: impl FnMut(&T) -> bool) -> Result<(), Closed> {
+        while !meets(&self.borrow_and_update()) {
             self.changed().await?;
         }
-        Ok(self.shared.borrow())
+        Ok(())
     }
 }
 

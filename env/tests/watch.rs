@@ -25,9 +25,11 @@ async fn receiver_is_notified_of_the_last_value_once() {
 #[tokio::test]
 async fn wait_for_checks_the_current_value_and_later_ones() {
     let (sender, mut receiver) = watch::channel(7);
-    assert_eq!(*receiver.wait_for(|value| *value == 7).await.unwrap(), 7);
-    let waits =
-        tokio::spawn(async move { receiver.wait_for(|value| *value > 8).await.map(|v| *v) });
+    receiver.wait_for(|value| *value == 7).await.unwrap();
+    let waits = tokio::spawn(async move {
+        let met = receiver.wait_for(|value| *value > 8).await;
+        met.map(|()| *receiver.borrow())
+    });
     for value in [8, 9] {
         tokio::task::yield_now().await;
         sender.send(value).unwrap();

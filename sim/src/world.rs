@@ -296,7 +296,9 @@ fn cut(world: &Arc<World>, from: Target, to: Target, is_mutual: bool, time: Dura
     spawn(async move {
         sleep(time).await;
         network.heal(from, to);
-        network.heal(to, from);
+        if is_mutual {
+            network.heal(to, from);
+        }
     });
 }
 

@@ -61,7 +61,7 @@ fn runs_lists_shows_and_removes_runs() {
     let shown = state.run(&["runs", "show", name, "--verify"]);
     let shown = shown.silent_results();
     assert!(shown.contains("all stored data is intact"), "{shown}");
-    let error = state.run(&["runs", "show", "patterns"]).error(1);
+    let error = state.run(&["runs", "show", "network"]).error(1);
     assert!(error.contains("give more of the name"), "{error}");
     let error = state.run(&["runs", "show", "other"]).error(1);
     assert!(error.contains("there is no run \"other\""), "{error}");

@@ -38,7 +38,7 @@ await step("run is submitted without a worker", async () => {
   await page.click("button", "Submit …");
   await page.shows("It stops at 1 hour.");
   await page.click("dialog button", "Start");
-  await page.until("location.hash.startsWith('#/run/patterns-')");
+  await page.until("location.hash.startsWith('#/run/network-')");
   run = await page.evaluate("location.hash.slice('#/run/'.length)");
   await page.shows("waiting for workers");
   // The run's note appears only once, and empty plots are hidden.

@@ -166,7 +166,8 @@ impl Plot {
         };
         let _ = writeln!(
             page,
-            "<figure class=\"card\"><figcaption>{} <small>({})</small>",
+            "<figure class=\"card\" data-axis=\"{}\"><figcaption>{} <small>({})</small>",
+            escaped(axis),
             escaped(self.title),
             escaped(self.unit)
         );

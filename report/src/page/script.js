@@ -1,5 +1,5 @@
 "use strict";
-// Shows the values of a plot at the depth under the pointer.
+// Shows the values of a plot at the position under the pointer.
 for (const figure of document.querySelectorAll(".plots .card")) {
   const svg = figure.querySelector("svg"), out = figure.querySelector("output"), hair = svg.querySelector(".hair");
   const lines = [...svg.querySelectorAll(".line")].map(line => ({
@@ -21,7 +21,7 @@ for (const figure of document.querySelectorAll(".plots .card")) {
     const at = left + (depth - first) / (last - first) * (right - left);
     hair.setAttribute("d", `M${at} 14V226`);
     const many = lines.length > 1;
-    out.textContent = `depth ${depth}: ` + lines.map(line => (many ? line.name + " " : "") + line.values[best][1]).join(", ");
+    out.textContent = `${figure.dataset.axis} ${depth}: ` + lines.map(line => (many ? line.name + " " : "") + line.values[best][1]).join(", ");
   });
   svg.addEventListener("pointerleave", () => { hair.setAttribute("d", ""); out.textContent = ""; });
 }

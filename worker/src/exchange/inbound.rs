@@ -302,7 +302,7 @@ impl InboundExchange {
                 .is_none_or(|now| now.is_closed || now.position != position)
         };
         // An error means that the worker is shutting down.
-        drop(current.wait_for(is_other).await);
+        let _ = current.wait_for(is_other).await;
     }
 }
 
