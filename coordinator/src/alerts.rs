@@ -39,7 +39,7 @@ pub enum AlertKind {
     Budget,
     /// A worker was lost recently.
     LostWorker,
-    /// A worker is quarantined.
+    /// A worker is quarantined: it gets no part of the search for some time, because it failed repeatedly.
     QuarantinedWorker,
     /// A worker is far behind the others.
     SlowWorker,

@@ -1,4 +1,4 @@
-//! Queues of events for hooks.
+//! Queues of events for hooks. A hook is a command or a webhook that receives the events.
 
 use crate::event::{Event, Importance};
 use std::collections::VecDeque;

@@ -138,7 +138,7 @@ fn command_receives_all_events_in_order() {
 }
 
 #[test]
-fn failing_command_loses_only_its_event() {
+fn event_is_accepted_only_if_the_command_succeeds() {
     let events = commanded("test $HATEBEAM_EVENT = started", quick());
     assert!(is_accepted(
         &events,

@@ -1,10 +1,10 @@
 //! Benchmark of narrow and deep beams: depths per second of a run on this machine, with its store on disk. Run it with
 //! `cargo bench -p hatebeam-runs`.
 //!
-//! For each line of output, the benchmark searches whole games until the time is over, but at least two games. The time to
-//! create a run's folder is not measured. The second figure excludes the time after the start of the last depth, in which
-//! the last depths are committed. It is the speed of a long run, whose commits overlap with the search. Processor time is
-//! summed over all threads, and depends less on other processes than elapsed time does.
+//! For each line of output, the benchmark searches whole games for the time that `--seconds` sets, but at least two
+//! games. The time to create a run's folder is not measured. The second figure excludes the time after the start of the
+//! last depth, in which the last depths are committed. It is the speed of a long run, whose commits overlap with the
+//! search. Processor time is summed over all threads, and depends less on other processes than elapsed time does.
 //!
 //! Options, after `--`:
 //!

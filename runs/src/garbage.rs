@@ -1,4 +1,5 @@
-//! Garbage collection for runs in the object store.
+//! Garbage collection for runs in the object store. Garbage is tables (the stored wells of a depth) and lists of tables
+//! that the run's manifest does not name.
 
 use crate::manifest::Manifest;
 use hatebeam_objects::{ObjectError, Objects};

@@ -1,8 +1,8 @@
 //! The manifest of a run in the object store: `runs/<name>/manifest.json`.
 //!
-//! Only the coordinator writes it. For each depth, the manifest names a list of tables
-//! (`tables/<depth>-<epoch>.json`), and the list names the tables with their lengths and checksums. Lists that the
-//! manifest does not name, and their tables, are garbage.
+//! Only the coordinator writes it. A table contains the wells of one shard (a range of well hashes) at one depth. For
+//! each depth, the manifest names a list of tables (`tables/<depth>-<epoch>.json`), and the list names the tables with
+//! their lengths and checksums. Lists that the manifest does not name, and their tables, are garbage.
 
 use crate::end::{EndReason, RunState, end_in_words};
 use crate::error::ManifestError;
@@ -60,7 +60,7 @@ pub struct Manifest {
     pub spec: RunSpec,
     /// Rule that determines which depths keep their tables.
     pub keep: Retention,
-    /// Number of shards that each frontier is divided into.
+    /// Number of shards into which each frontier (the wells kept at a depth) is divided.
     pub shards: u32,
     /// Limits of the run.
     #[serde(default)]

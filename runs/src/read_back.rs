@@ -46,8 +46,8 @@ pub struct BestGame {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The run has no committed depth, or each of its games breaks the loop rule of HATETRIS (see [`GameSearch`]) before
-    /// the start of the search.
+    /// The run has no committed depth, or each of its games breaks the loop rule of HATETRIS (see [`GameSearch`])
+    /// before the start of the search.
     #[error("the run has no game that is valid against HATETRIS yet")]
     Nothing,
     /// A lookup failed.

@@ -32,7 +32,8 @@ pub fn first_record(spec: &RunSpec) -> Result<DepthRecord, SpecError> {
     Ok(record_of(spec.well.geometry()?, &frontier, 0, 0.0))
 }
 
-/// Returns the record of a frontier that was selected from `children` children in `seconds`.
+/// Returns the record of a frontier (the wells kept at a depth) that was selected from `children` children in
+/// `seconds`.
 pub fn record_of(
     geometry: Geometry,
     frontier: &Frontier,

@@ -1,5 +1,6 @@
 //! The search for the cut: the lowest score, with tie-breaks, that stays in the beam. The candidates at or above the
 //! cut are the survivors. The workers count their candidates and send only the counts, so no wells are transferred.
+//! Each round of queries determines the next digit of the cut.
 
 use super::workers::EpochWorkers;
 use crate::registry::WorkerError;

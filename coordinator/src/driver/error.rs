@@ -51,7 +51,7 @@ impl DriverError {
     }
 }
 
-/// An error that ends an epoch.
+/// An error that ends an epoch (a period with a fixed set of workers).
 #[derive(Debug)]
 pub(super) enum EpochError {
     /// A worker disconnected or failed. The next epoch resumes after the last committed depth.

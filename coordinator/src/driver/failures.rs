@@ -3,7 +3,7 @@
 //! A worker that stays connected may still fail every depth, because it cannot reach another worker or cannot carry out
 //! its orders (for example, its disk is full). A worker with too little memory is lost at every depth. Such workers are
 //! quarantined: they get no part of the search for some time, and the other workers continue without them. A run fails
-//! if too many attempts in a row commit no depth.
+//! if too many attempts in a row commit no depth. Each attempt is one epoch (a period with a fixed set of workers).
 
 use crate::registry::{WorkerError, WorkerErrorKind};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,5 @@
-//! Recovery from a failed depth: retries, and quarantines of workers that fail repeatedly.
+//! Recovery from a failed depth: retries, and quarantines (temporary exclusions) of workers that fail repeatedly. Each
+//! retry begins a new epoch (a period with a fixed set of workers).
 
 use super::error::DriverError;
 use super::state::RunDriver;

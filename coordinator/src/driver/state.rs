@@ -21,7 +21,8 @@ pub(crate) struct RunDriver {
     pub(super) versioned: VersionedManifest,
     pub(super) failures: FailureTracker,
     pub(super) retries: Retries,
-    /// Name of the worker that owned each shard (range of well hashes) in the last epoch.
+    /// Name of the worker that owned each shard (range of well hashes) in the last epoch (period with a fixed set of
+    /// workers).
     pub(super) owners: Vec<String>,
     /// Total search time in seconds, including that of earlier coordinators.
     pub(super) seconds: f64,

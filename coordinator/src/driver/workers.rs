@@ -1,5 +1,6 @@
-//! The workers of an epoch, and the orders that all of them receive at the same time. At each depth, the candidates
-//! (wells that may stay in the beam) at or above the cut (a score threshold) are the survivors.
+//! The workers of an epoch (a period with a fixed set of workers), and the orders that all of them receive at the same
+//! time. At each depth, the candidates (wells that may stay in the beam) at or above the cut are the survivors. The cut
+//! is a rank, which is a score with tie-breaks.
 
 use super::uploaded::Uploaded;
 use crate::parts::Parts;

@@ -1,4 +1,5 @@
-//! Commits of depths on a separate thread.
+//! Commits of depths on a separate thread. A commit writes the record of each depth, and its tables (files that contain
+//! its wells) if the retention rule keeps them.
 
 use super::search::Observer;
 use crate::record::record_of;

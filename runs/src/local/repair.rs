@@ -1,4 +1,4 @@
-//! Repair of depths whose tables are damaged.
+//! Repair of depths whose tables (files that contain the wells) are damaged.
 
 use super::{Run, RunError};
 use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Step};

@@ -115,8 +115,8 @@ impl SpotCheck {
         }
         let score = match self.score(scorer, node) {
             Ok(score) => score?,
-            // The evaluator cannot be created. This error need not be reported here, because this worker's own search step
-            // fails for the same reason.
+            // The evaluator cannot be created. This error need not be reported here, because this worker's own search
+            // step fails for the same reason.
             Err(_) => return None,
         };
         (score != node.score).then(|| {

@@ -1,4 +1,5 @@
-//! The order `prepare`, which begins an epoch (a period with a fixed set of workers).
+//! The order `prepare`, which begins an epoch (a period with a fixed set of workers). The worker loads the wells of its
+//! shards (ranges of well hashes) from tables, each of which contains the wells of one shard.
 
 use super::{Executor, RunTables};
 use crate::epoch::{Assignment, Epoch, NewEpoch};
