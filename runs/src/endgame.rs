@@ -15,9 +15,9 @@ pub enum EndgameError {
     /// The search found wells, but the game through them cannot be brought to its end.
     #[error(transparent)]
     Game(#[from] GameError),
-    /// The best game is not valid against HATETRIS, which gives a different piece if a well is repeated. The search
-    /// does not apply this rule.
-    #[error("HATETRIS changes a piece of the best game, because a well is repeated")]
+    /// HATETRIS gives a different piece if a well is repeated. The search does not apply this rule, so it may find a
+    /// game that is not valid.
+    #[error("the best game is not valid: HATETRIS gives a different piece when a well is repeated")]
     Changed(#[source] PathError),
     /// The game is not over.
     #[error("the replay is not a finished game against HATETRIS: it ends with piece {0} falling")]

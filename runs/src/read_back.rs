@@ -100,8 +100,9 @@ pub fn best_game(run: &impl ReadableRun) -> Result<BestGame, GameError> {
     GameSearch::best(run).resume(run)
 }
 
-/// Reads back the game that passes through the best well at a depth, and continues the game to its end. If HATETRIS
-/// changes a piece before that well, the game follows the search only up to that piece.
+/// Reads back the game that passes through the best well at a depth, and continues the game to its end. If the
+/// loop rule of HATETRIS (see [`GameSearch`]) changes a piece before that well, the game follows the search only up to
+/// that piece.
 ///
 /// # Errors
 /// Returns [`StoreError::NoDepth`] in [`GameError::Store`] if the run has no such depth, and other variants

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Maximum size of a weights file, about fifty times the size of a file with every weight.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Weights that can be set by their names. Initially they have the published values.
+/// Weights that can be set by their names. Initially they have the values that the player knewjade published.
 #[derive(Clone, Debug)]
 pub struct NamedWeights(Value);
 
