@@ -259,7 +259,7 @@ impl Worker {
             OrderKind::Select(_) => cluster.own.rounds_seconds,
             OrderKind::WaitCommit(wait) => {
                 let mut uploaded = self.uploaded.subscribe();
-                drop(uploaded.wait_for(|&depth| depth >= wait.depth).await);
+                let _ = uploaded.wait_for(|&depth| depth >= wait.depth).await;
                 0.0
             }
             _ => 0.0,

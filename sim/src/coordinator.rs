@@ -128,7 +128,9 @@ impl Program for CoordinatorProgram {
             let node = listed.node;
             listed.world.serving.lock().insert(node, serving);
             let ended = task
-                .run(async move { drop(stop.wait_for(|stop| *stop).await) })
+                .run(async move {
+                    let _ = stop.wait_for(|stop| *stop).await;
+                })
                 .await;
             drop(listed);
             ended

@@ -283,8 +283,9 @@ impl Connection {
     /// Waits until `side` has lost the connection, and returns the reason.
     async fn lost_at(&self, side: Side) -> Broken {
         let mut broken = self.broken_at(side).subscribe();
-        let broken = broken.wait_for(Option::is_some).await;
-        broken.ok().and_then(|why| *why).unwrap_or(Broken::Reset)
+        // An error means that the connection no longer exists.
+        let _ = broken.wait_for(Option::is_some).await;
+        (*broken.borrow()).unwrap_or(Broken::Reset)
     }
 
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
