@@ -6,12 +6,14 @@ mod exam;
 mod folder;
 mod games;
 mod labels;
+mod lookahead;
 mod model;
 mod random;
 mod recipe;
 mod report;
 mod trainer;
 mod tuning;
+mod workers;
 
 pub use beam::{Beam, BeamSettings, Depth, Noise, run_beam};
 pub use exam::{ExamResult, examine};
@@ -20,7 +22,8 @@ pub use games::{PUBLIC_GAMES, PublicGame};
 pub use labels::{Sample, label_beam, lifetimes};
 pub use model::{Batch, Model, TrainStats};
 pub use recipe::{
-    BeamRecipe, ExamRecipe, GameRecipe, Player, Publish, Recipe, RecipeError, Stage, Start,
+    BeamRecipe, ExamRecipe, GameRecipe, Lookahead, Player, Publish, Recipe, RecipeError, Stage,
+    Start,
 };
 pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
@@ -33,8 +36,8 @@ pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");
 pub const TRAIN_HELP: &str = "\
 Each generation runs beam searches with the current network and with the evaluator `patterns`. It labels every well with
 a target that depends on how long the well's descendants stay in the beam, and trains the network on samples of these
-wells. The network also learns from public games if the recipe lists any. After every generation, the folder contains
-these files:
+wells. The network also learns from public games and from short beam searches if the recipe names them. After every
+generation, the folder contains these files:
 
   checkpoint    state from which the training can resume
   samples-N     labelled wells of generation N, for recent generations

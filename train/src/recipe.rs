@@ -6,12 +6,15 @@ use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The settings of a training run. The recipe, the initial weights and the number of generations determine the network.
+/// The settings of a training run. The recipe and the number of generations determine the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recipe {
     /// Seed of the random numbers.
     pub seed: u64,
+    /// Name of the built-in network whose weights are the initial weights. The default is random weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial: Option<String>,
     /// Stages of the training, in order. The last stage continues until the training ends.
     pub stages: Vec<Stage>,
     /// Maximum number of pieces that a beam places.
@@ -83,6 +86,29 @@ pub struct Stage {
     /// Number of samples drawn from public games in each generation, in addition to the samples from beams.
     #[serde(default)]
     pub game_samples: usize,
+    /// Samples whose targets come from short beam searches, in addition to the samples from beams. The default is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookahead: Option<Lookahead>,
+}
+
+/// Samples whose targets come from short beam searches with the playing network, one search for each sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lookahead {
+    /// Number of samples in each generation.
+    pub samples: usize,
+    /// Maximum number of random pieces between a well of a beam and the labelled well.
+    #[serde(default)]
+    pub moves: usize,
+    /// Width of a search.
+    pub width: usize,
+    /// Number of pieces that a search places.
+    pub pieces: usize,
+    /// Number of wells at the end of a search whose mean estimate is used.
+    #[serde(default = "one")]
+    pub best: usize,
+    /// Factor of the mean estimate, from 0 to 1.
+    pub discount: f64,
 }
 
 /// Beams of a generation with common settings. The width and the noise of each beam are random. If `start` is `games`,
@@ -177,12 +203,14 @@ impl Default for Recipe {
         };
         Recipe {
             seed: 1,
+            initial: None,
             stages: vec![Stage {
                 generations: 1,
                 beams: vec![beams(Player::Patterns, 1, 0.5), beams(Player::Own, 2, 1.0)],
                 leaves: 0.0,
                 rate: None,
                 game_samples: 0,
+                lookahead: None,
             }],
             pieces: 10_000,
             samples: 150_000,
@@ -213,6 +241,9 @@ pub enum RecipeError {
     /// No built-in game has this name.
     #[error("the recipe names the unknown game {0:?}: use one of {known}", known = game_names())]
     Game(String),
+    /// The program contains no network with this name.
+    #[error("the recipe names the unknown network {0:?}: use one of {known}", known = Network::SHIPPED.join(", "))]
+    Network(String),
     /// The recipe uses public games but its list of games is empty.
     #[error("the recipe uses public games but lists none: add [[games]]")]
     NoGames,
@@ -280,10 +311,11 @@ impl Recipe {
         self.stages.iter().any(uses)
     }
 
-    /// Checks the settings and the names of games.
+    /// Checks the settings and the names of games and of the initial network.
     ///
     /// # Errors
-    /// Returns [`RecipeError`] if a setting is out of range, a game is unknown, or games are used but none is listed.
+    /// Returns [`RecipeError`] if a setting is out of range, a game or the initial network is unknown, or games are used
+    /// but none is listed.
     pub fn check(&self) -> Result<(), RecipeError> {
         let numbers = self
             .checked_numbers()
@@ -292,6 +324,11 @@ impl Recipe {
         if let Some(bad) = numbers.into_iter().find(|number| !number.good) {
             let Number { name, expected, .. } = bad;
             return Err(RecipeError::Range { name, expected });
+        }
+        if let Some(name) = &self.initial
+            && Network::shipped(name).is_none()
+        {
+            return Err(RecipeError::Network(name.clone()));
         }
         let known = |name: &String| PUBLIC_GAMES.iter().any(|game| game.name == name);
         let mut names = self.games.iter().map(|game| &game.name);
@@ -334,7 +371,7 @@ impl Recipe {
         ]
     }
 
-    fn checked_stages(&self) -> [Number; 7] {
+    fn checked_stages(&self) -> [Number; 8] {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
         let number = |name, good, expected| Number {
@@ -351,6 +388,7 @@ impl Recipe {
         let leaves = all(&|stage| is_share(stage.leaves as f32));
         let samples = all(&|stage| stage.game_samples <= 1 << 28);
         let full = all(&|stage| !stage.beams.is_empty());
+        let lookahead = all(&|stage| stage.lookahead.as_ref().is_none_or(Lookahead::is_valid));
         [
             number("stages", !self.stages.is_empty(), "give at least one"),
             number("beams", full, "give each stage at least one"),
@@ -359,6 +397,12 @@ impl Recipe {
             number("noise", noise, "give 0 to 1000"),
             number("rate", rates, "give 0 to 1"),
             number("game_samples", samples, "give at most 268435456"),
+            number(
+                "lookahead",
+                lookahead,
+                "give `width`, `pieces` and `best` 1 to 65536, `moves` at most 65536, `samples` at most 268435456, and \
+                 `discount` 0 to 1",
+            ),
         ]
     }
 }
@@ -368,6 +412,16 @@ struct Number {
     name: &'static str,
     good: bool,
     expected: &'static str,
+}
+
+impl Lookahead {
+    fn is_valid(&self) -> bool {
+        let counts = [self.width, self.pieces, self.best];
+        counts.iter().all(|count| (1..=1 << 16).contains(count))
+            && self.moves <= 1 << 16
+            && self.samples <= 1 << 28
+            && (0.0..=1.0).contains(&self.discount)
+    }
 }
 
 fn is_share(number: f32) -> bool {

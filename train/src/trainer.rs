@@ -7,9 +7,11 @@ use crate::exam::{ExamResult, examine};
 use crate::folder::Models;
 use crate::games::{GameWell, wells_of};
 use crate::labels::{Sample, label_beam};
+use crate::lookahead::{draw_wells, label_wells};
 use crate::model::{Batch, Model, TrainStats, approach, quantise};
 use crate::random::Random;
 use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError, Start};
+use crate::workers::run_in_threads;
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, NetworkWeights, NodeWell,
@@ -18,8 +20,8 @@ use hatebeam_search::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use thiserror::Error;
 
@@ -42,6 +44,8 @@ const FOR_ORDER: u32 = 2;
 const FOR_BEAMS: u32 = 3;
 /// Stream of the random numbers that draw wells from public games.
 const FOR_GAMES: u32 = 1 << 20;
+/// Stream of the random numbers that draw the wells for short searches.
+const FOR_LOOKAHEAD: u32 = FOR_GAMES + 1;
 /// Minimum number of pieces that a public game still places after a well with which a beam starts.
 const LEAST_PIECES: usize = 150;
 
@@ -139,24 +143,20 @@ struct Played {
 }
 
 impl Trainer {
-    /// Creates a training run that starts with random weights.
+    /// Creates a training run that starts with the weights of the recipe's initial network, or with random weights if
+    /// the recipe names no network.
     ///
     /// # Errors
     /// Returns [`TrainError::Recipe`] if the recipe is not valid.
     pub fn new(recipe: Recipe) -> Result<Trainer, TrainError> {
-        let learning = Model::new(recipe.seed);
-        Trainer::first(recipe, learning)
-    }
-
-    /// Creates a training run that starts with the weights of a network.
-    ///
-    /// # Errors
-    /// Returns [`TrainError::Recipe`] if the recipe is not valid.
-    pub fn from_network(recipe: Recipe, network: &Network) -> Result<Trainer, TrainError> {
-        Trainer::first(recipe, Model::from_weights(&network.weights()))
-    }
-
-    fn first(recipe: Recipe, learning: Model) -> Result<Trainer, TrainError> {
+        let learning = match &recipe.initial {
+            Some(name) => {
+                let network = Network::shipped(name);
+                let network = network.ok_or_else(|| RecipeError::Network(name.clone()))?;
+                Model::from_weights(&network.weights())
+            }
+            None => Model::new(recipe.seed),
+        };
         let playing = learning.weights.clone();
         let published = Average::new();
         let models = Models {
@@ -216,7 +216,7 @@ impl Trainer {
         let start = Instant::now();
         let played = self.play(generation, threads, cancel);
         let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
-        let samples = self.draw(generation, played);
+        let samples = self.draw(generation, played, threads, cancel);
         let beams_seconds = start.elapsed().as_secs_f64();
         let start = Instant::now();
         let mut digest = Sha256::new();
@@ -286,29 +286,10 @@ impl Trainer {
             .iter()
             .flat_map(|beam| std::iter::repeat_n(beam, beam.count))
             .collect();
-        let next = AtomicUsize::new(0);
-        let done: Vec<Mutex<Option<Played>>> = all.iter().map(|_| Mutex::new(None)).collect();
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(beam) = all.get(index) else { break };
-                let played = self.play_one(generation, index as u32, beam, cancel);
-                *done[index]
-                    .lock()
-                    .unwrap_or_else(|poison| poison.into_inner()) = Some(played);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(all.len()) {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let take = |slot: Mutex<Option<Played>>| {
-            slot.into_inner()
-                .unwrap_or_else(|poison| poison.into_inner())
-        };
-        done.into_iter().filter_map(take).collect()
+        let all: Vec<(u32, &BeamRecipe)> = (0..).zip(all).collect();
+        run_in_threads(threads, &all, |&(index, beam)| {
+            self.play_one(generation, index, beam, cancel)
+        })
     }
 
     fn play_one(
@@ -372,14 +353,34 @@ impl Trainer {
         }
     }
 
-    /// Draws the samples of a generation from its beams and from public games.
-    fn draw(&self, generation: u32, played: Vec<Played>) -> Vec<Sample> {
+    /// Draws the samples of a generation from its beams and from public games, and labels the wells of its short
+    /// searches.
+    fn draw(
+        &self,
+        generation: u32,
+        played: Vec<Played>,
+        threads: usize,
+        cancel: &AtomicBool,
+    ) -> Vec<Sample> {
         let mut random = Random::new(self.recipe.seed, generation, FOR_SAMPLES);
         let mut all = Vec::new();
         for mut beam in played {
             random.shuffle(&mut beam.samples);
             beam.samples.truncate(self.recipe.samples);
             all.append(&mut beam.samples);
+        }
+        if let Some(lookahead) = &self.recipe.stage(generation).lookahead {
+            let mut random = Random::new(self.recipe.seed, generation, FOR_LOOKAHEAD);
+            let wells = draw_wells(&self.emulator, &all, lookahead, &mut random);
+            let emulator = &self.emulator;
+            all.extend(label_wells(
+                emulator,
+                &self.player,
+                &wells,
+                lookahead,
+                threads,
+                cancel,
+            ));
         }
         let mut from_games = Random::new(self.recipe.seed, generation, FOR_GAMES);
         let drawn = (0..self.recipe.stage(generation).game_samples).map(|_| {

@@ -51,8 +51,8 @@ quiescence = "first"
 noise = 1.0
 "#;
 
-/// Returns the recipe `TINY` extended by a public game.
-fn tiny_with_a_game() -> Recipe {
+/// Returns the recipe `TINY` extended by a public game and by short searches.
+fn tiny_with_everything() -> Recipe {
     let text = TINY.replace(
         "[[stages]]\ngenerations = 2",
         r#"
@@ -64,6 +64,7 @@ pieces = 250
 generations = 2
 game_samples = 500
 rate = [2e-3, 1e-3]
+lookahead = { samples = 300, moves = 2, width = 5, pieces = 4, discount = 0.9 }
 [[stages.beams]]
 player = "own"
 count = 2
@@ -236,7 +237,7 @@ fn beam_depends_on_noise_seed() {
 
 #[test]
 fn training_does_not_depend_on_thread_count() {
-    let recipe = tiny_with_a_game();
+    let recipe = tiny_with_everything();
     let trained = |threads| {
         let mut trainer = Trainer::new(recipe.clone()).unwrap();
         (0..3).for_each(|_| {
@@ -249,7 +250,7 @@ fn training_does_not_depend_on_thread_count() {
 
 #[test]
 fn resumed_training_equals_uninterrupted_training() {
-    let recipe = tiny_with_a_game();
+    let recipe = tiny_with_everything();
     let mut expected = Trainer::new(recipe.clone()).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let folder = TrainingFolder::new(&temp.path().join("training"));
@@ -271,17 +272,44 @@ fn resumed_training_equals_uninterrupted_training() {
 
 #[test]
 fn public_games_provide_starts_and_samples() {
-    let mut trainer = Trainer::new(tiny_with_a_game()).unwrap();
+    let mut trainer = Trainer::new(tiny_with_everything()).unwrap();
     let record = trainer.advance(1, &CONTINUE).unwrap();
     // The limit of 12 pieces applies only to the first two beams, which start with wells of the game.
     let mut pieces: Vec<usize> = record.beams.iter().map(|beam| beam.pieces).collect();
     assert!(pieces[..2].iter().all(|&pieces| pieces <= 12), "{pieces:?}");
     assert!(pieces.split_off(2).iter().any(|&pieces| pieces > 12));
-    let mut without = tiny_with_a_game();
+    let mut without = tiny_with_everything();
     without.stages[0].game_samples = 0;
     let mut without = Trainer::new(without).unwrap();
     let fewer = without.advance(1, &CONTINUE).unwrap().samples;
     assert_eq!(record.samples, fewer + 500);
+}
+
+#[test]
+fn short_searches_provide_samples() {
+    let mut trainer = Trainer::new(tiny_with_everything()).unwrap();
+    let record = trainer.advance(1, &CONTINUE).unwrap().clone();
+    let mut without = tiny_with_everything();
+    without.stages[0].lookahead = None;
+    let mut without = Trainer::new(without).unwrap();
+    let fewer = without.advance(1, &CONTINUE).unwrap();
+    assert_eq!(record.samples, fewer.samples + 300);
+    assert_eq!(record.beams, fewer.beams);
+}
+
+#[test]
+fn training_can_start_with_built_in_network() {
+    let mut recipe = Recipe::from_toml(TINY).unwrap();
+    recipe.initial = Some("network".to_owned());
+    let trainer = Trainer::new(recipe.clone()).unwrap();
+    let shipped = Network::shipped("network").unwrap();
+    assert!(trainer.network().weights() == shipped.weights());
+    recipe.initial = Some("other".to_owned());
+    let error = Trainer::new(recipe).err().unwrap().to_string();
+    assert!(
+        error.contains("\"other\"") && error.contains("taught"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -406,6 +434,8 @@ fn recipe_errors_name_the_field() {
     assert!(error("[[games]]\nname = \"tim-157\"\npieces = 0").contains("pieces"));
     let stage = "[[stages]]\ngenerations = 1\ngame_samples = 5\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
     assert!(error(stage).contains("[[games]]"));
+    let stage = "[[stages]]\ngenerations = 1\nlookahead = { samples = 5, width = 0, pieces = 1, discount = 1.0 }\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
+    assert!(error(stage).contains("lookahead"));
 }
 
 #[test]
