@@ -316,7 +316,8 @@ impl Cluster {
         serde_json::from_slice(&manifest).unwrap()
     }
 
-    /// Asserts that the folder of a run contains exactly the tables that the manifest references.
+    /// Asserts that the folder of a run contains exactly the tables (files with the wells of one shard at one depth) that
+    /// the manifest references.
     #[track_caller]
     pub(crate) fn assert_no_unreferenced_tables(&self, run: &str) {
         let folder = self.run_folder(run);
@@ -329,7 +330,8 @@ impl Cluster {
             let keys = tables.as_array().unwrap().iter();
             named.extend(keys.map(|table| folder.join(table["key"].as_str().unwrap())));
         }
-        // The coordinator collects garbage only after the manifest records the end of the run.
+        // The coordinator deletes unreferenced tables only after the manifest records the end of the run, so they may
+        // remain for a short time.
         let patience = Instant::now() + Duration::from_secs(30);
         let mut found = tables_in(&folder);
         while found != named && Instant::now() < patience {
@@ -415,8 +417,7 @@ impl RunOutput {
     }
 }
 
-/// Returns the paths of the objects in a run's folder that contain tables. Ignores folders that are deleted during the
-/// call.
+/// Returns the paths of the tables in a run's folder. Ignores folders that are deleted during the call.
 fn tables_in(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Test of a run whose evaluator is a network from a file.
+//! Test of a run whose evaluator is a neural network from a file.
 
 use crate::harness::Cluster;
 use crate::hostile::connect;
@@ -37,8 +37,8 @@ fn stored(cluster: &Cluster, network: &Network) -> PathBuf {
     folder.join(network.digest().to_string())
 }
 
-/// Submits a run's specification, changed to the width 77, with the given network file. Asserts that the coordinator
-/// refuses the submission, and returns the code and the text of the error.
+/// Submits a run's specification with the given network file. The width is changed to 77, so that this is a new run.
+/// Asserts that the coordinator refuses the submission, and returns the code and the text of the error.
 async fn refusal(cluster: &Cluster, run: &str, network: Vec<u8>) -> (Code, String) {
     let mut spec = cluster.manifest(run)["spec"].clone();
     spec["width"] = 77.into();
@@ -53,7 +53,7 @@ async fn refusal(cluster: &Cluster, run: &str, network: Vec<u8>) -> (Code, Strin
 }
 
 #[test]
-fn cluster_stores_submitted_network_and_gives_same_digests() {
+fn cluster_stores_network_and_recovers_from_damaged_copy_by_resubmission() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("network");
     let network = write_network(&file);

@@ -101,7 +101,7 @@ impl Scrape {
         assert_eq!(before, None, "{line} occurs twice");
     }
 
-    /// Returns the value of a series. `series` lacks the prefix `hatebeam_`.
+    /// Returns the value of a series. `series` is its name without the prefix `hatebeam_`, with its labels.
     #[track_caller]
     fn value(&self, series: &str) -> f64 {
         let value = self.values.get(&format!("hatebeam_{series}"));
@@ -189,8 +189,8 @@ fn metrics_of_cluster_are_documented_and_match_run() {
     let coordinator = Scrape::of(cluster.coordinator());
     assert_run(&coordinator, &run);
     assert_coordinator(&coordinator, &run);
-    // At this width no table is too small. Depths are repeated only if an estimated floor, the lowest rank that a table
-    // accepts, was too high.
+    // A depth is expanded again if the candidate tables (hash tables for children) were too small, or if the estimated
+    // floor (the lowest rank that a table accepts) was too high. At this width, only the second can happen.
     assert_eq!(coordinator.value("coordinator_depth_repeats_total"), 0.0);
     let workers = ["w0", "w1"].map(|name| Scrape::of(&cluster.workers[name]));
     let repeats = coordinator.value("coordinator_high_floors_total");
@@ -315,7 +315,7 @@ fn assert_workers(workers: &[Scrape], run: &RunOutput, repeats: f64) {
     ] {
         assert_eq!(sum(sent), sum(received), "{sent}");
     }
-    // Workers send only tables to the object store; the coordinator writes the manifests.
+    // Workers send only tables of wells to the object store. The coordinator writes the manifests.
     let written = sum("worker_tables_written_bytes_total");
     assert_eq!(written, sum("objects_sent_bytes_total"));
     assert_eq!(written, sum_of(run, "bytes"));

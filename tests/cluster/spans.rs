@@ -1,5 +1,6 @@
-//! Tests of the tracing spans around log lines: run, epoch, depth and table. With the feature `otlp`, further tests
-//! start a collector that receives the spans.
+//! Tests of the tracing spans around log lines: run, epoch (a period with a fixed set of workers), depth and table (a
+//! file with a shard's wells at one depth). With the feature `otlp`, further tests start a collector that receives the
+//! spans.
 
 use crate::harness::{Cluster, Process};
 use crate::program::hatebeam;

@@ -19,7 +19,7 @@ fn json(args: &[&str]) -> Value {
 }
 
 #[test]
-fn run_in_store_is_read_back_like_local_run() {
+fn run_in_store_gives_same_game_as_local_run_and_can_be_removed() {
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().display().to_string();
     let local = RunOutput::of_one_process(&WIDTH, dir.path());

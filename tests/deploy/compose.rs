@@ -78,7 +78,7 @@ fn starts(file: &Value) -> BTreeMap<String, Start> {
         .collect()
 }
 
-/// Returns the ports that a service serves on addresses other than loopback.
+/// Returns the ports on which a service listens.
 fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
     let image = text(service, "/image");
     if let Some((_, port)) = OTHERS.iter().find(|(other, _)| image.starts_with(other)) {

@@ -250,7 +250,7 @@ fn worker_is_healthy_until_signal_stops_it() {
         let mut worker = Worker::start();
         wait_until("first answer", || worker.is_healthy("/healthz"));
         assert!(!worker.is_healthy("/nothing"));
-        // The worker serves metrics before it installs its signal handler.
+        // The worker serves metrics before it installs its signal handler, so this waits for the handler.
         std::thread::sleep(Duration::from_millis(500));
         let pid = worker.child.id().to_string();
         let kill = Command::new("kill").args([signal, &pid]).status().unwrap();

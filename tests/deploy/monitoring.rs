@@ -238,8 +238,8 @@ fn keda_uses_exported_metrics_and_monitors_use_known_jobs() {
     assert_eq!(triggers.len(), 1);
     let query = text(triggers[0], "/metadata/query");
     check("KEDA", query);
-    // The query returns 0 or 1. For 1, the threshold must demand more workers than the maximum, so that the maximum
-    // alone determines the number of workers.
+    // The query returns 0 or 1, and KEDA divides this value by the threshold to get the number of workers. For 1, the
+    // quotient must exceed the maximum, so that the maximum alone determines the number of workers.
     assert!(query.ends_with("> bool 0"), "{query}");
     let threshold: f64 = text(triggers[0], "/metadata/threshold").parse().unwrap();
     let most = scaled["spec"]["maxReplicaCount"].as_f64().unwrap();

@@ -503,7 +503,7 @@ fn boot_starts_guard_before_other_steps_and_service_last() {
         assert!(output.status.success(), "{output:?}");
         let calls = machine.calls();
         let at = |call: &str| calls.iter().position(|made| made == call);
-        // The second call starts the guard, before the steps that can fail.
+        // The second call starts the guard, the timer that stops machines without work. The steps that can fail follow.
         assert_eq!(
             at(&format!(
                 "systemctl enable --now hatebeam-{guard}.timer hatebeam-logs.timer"
