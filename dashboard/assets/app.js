@@ -12,7 +12,7 @@ const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
 let leave = () => {};
 let isSignedIn = false;
-/** The networks of the program: name to digest. */
+/** Digest of each neural network in the program, by name. */
 let networks = {};
 
 /** Returns the title of the page for a fragment, and a function that shows the page. */

@@ -1,4 +1,4 @@
-// A game in the coordinator's JSON format. Computes its state after any number of keys.
+// A film: a game in JSON with all keys and wells. Computes the state of the game after any number of keys.
 
 import { rowsOf, valueOf } from "./well.js";
 

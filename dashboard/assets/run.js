@@ -12,7 +12,7 @@ import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
 import { WorkerTable, noWorkers } from "./workers.js";
 
-/** Minimum used fraction at which a limit is highlighted. */
+/** A limit is highlighted if at least this fraction of it is used. */
 const WARN = 0.8;
 
 export function runPage(main, name) {

@@ -6,7 +6,7 @@ import { Fields, limitFields, readLimits } from "./fields.js";
 import { bytes, count, dollars, number, range, rough, short, wells } from "./format.js";
 import { call } from "./live.js";
 
-/** Evaluators that are networks. The specification contains their digests, which the coordinator sends. */
+/** Evaluators that are neural networks. The specification names them by digests, which the coordinator sends. */
 const NETWORKS = [
   ["network", "network: learned from its own searches; the default"],
   ["taught", "taught: a network that also learned from public games, which it replays in part"],
@@ -31,7 +31,7 @@ const KEEPS = [
 /** Delay between the last change and the request for an estimate, in milliseconds. */
 const ESTIMATE_DELAY = 400;
 
-/** Shows the form. `networks` maps the name of each network in the program to its digest. */
+/** Shows the form. `networks` maps the name of each neural network in the program to its digest. */
 export function submitPage(main, networks) {
   const page = new SubmitPage(main, networks);
   return () => page.close();

@@ -31,7 +31,8 @@ use tonic::{Code, Status};
 const MAX_BODY: usize = 128 << 10;
 /// Timeout of a call, including the time to read the request body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout for reading back a game, which is slow for a wide run that keeps only some of its depths.
+/// Timeout for reading back a game, that is, finding its wells in the stored depths from the last to the first. This is
+/// slow for a wide run that keeps only some of its depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum number of games that are read back concurrently.
 const MAX_GAMES: usize = 2;
