@@ -197,10 +197,8 @@ impl Retries {
             return Some(PAUSE * self.transient);
         }
         if self.depth != depth {
-            *self = Retries {
-                depth,
-                ..Retries::default()
-            };
+            self.depth = depth;
+            self.permanent = 0;
         }
         self.permanent += 1;
         (self.permanent < MAX_FAILURES).then_some(PAUSE)
@@ -232,6 +230,16 @@ mod tests {
         }
         assert_eq!(retries.pause_after(7, false), None);
         assert_eq!(retries.pause_after(8, false), Some(PAUSE));
+    }
+
+    #[test]
+    fn permanent_failure_does_not_reset_the_number_of_losses() {
+        let mut retries = Retries::default();
+        for _ in 0..3 {
+            retries.pause_after_loss(1);
+        }
+        assert_eq!(retries.pause_after(7, false), Some(PAUSE));
+        assert_eq!(retries.pause_after_loss(1), Some(Duration::from_secs(2)));
     }
 
     #[test]
