@@ -20,7 +20,8 @@ pub struct RunDisplay {
     /// Created when the first message arrives, since the message contains the run's specification.
     screen: Option<Screen>,
     expanded: Arc<AtomicU64>,
-    /// The last committed depth and the epoch for which the progress bar was last restarted.
+    /// The last committed depth and the epoch (a period with a fixed set of workers) for which the progress bar was
+    /// last restarted.
     begun: Option<(u32, u64)>,
     /// The last note shown.
     note: String,

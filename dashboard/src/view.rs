@@ -30,7 +30,7 @@ struct RunFields<'a> {
     max_dollars: Option<f64>,
     note: &'a str,
     stopped_by: &'a str,
-    /// Whether the search has ended and the best game is being read back.
+    /// Whether the search has ended and the best game is being read back (its wells are found in the stored depths).
     reading_back: bool,
 }
 

@@ -38,8 +38,9 @@ use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
 /// Maximum size of a message, in bytes. Every client and service must set this limit. The largest valid messages are
-/// about half a megabyte in size: batches of children, and lists of the tables of 4096 shards. A message above the
-/// limit indicates a fault, so the receiver must not allocate memory for it.
+/// about half a megabyte in size: batches of children (candidate wells for the next depth), and lists of the tables
+/// (files of wells) of 4096 shards. A message above the limit indicates a fault, so the receiver must not allocate
+/// memory for it.
 pub const MAX_MESSAGE: usize = 4 << 20;
 
 /// Maximum size of an HTTP/2 frame, in bytes. A batch of 100 kB needs two frames of this size, or seven frames of the
@@ -146,7 +147,7 @@ pub fn server(tls: Option<&Tls>, role: Role) -> Result<Server, WireError> {
 /// # Errors
 /// Returns [`WireError::Listen`] if the address cannot be bound.
 pub fn listen(address: SocketAddr) -> Result<Incoming, WireError> {
-    // The server's socket options apply only to connections that the server accepts itself.
+    // The socket options in `server` apply only to connections that the server accepts itself, so set them here too.
     TcpIncoming::bind(address)
         .map(|incoming| {
             let incoming = incoming

@@ -12,7 +12,7 @@ use webpki::EndEntityCert;
 pub enum Role {
     /// The process that distributes work and answers clients.
     Coordinator,
-    /// A process that searches and exchanges children with other workers.
+    /// A process that searches and exchanges children (candidate wells for the next depth) with other workers.
     Worker,
     /// A process that submits and watches runs.
     Client,

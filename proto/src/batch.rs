@@ -139,7 +139,7 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
         let mut well = NodeWell::default();
         well.0[..packed].copy_from_slice(bytes);
         let lines = u16::from_le_bytes([lines[0], lines[1]]);
-        // Candidate tables mark free slots with this number of rows cleared.
+        // Candidate tables, the hash tables for children, mark free slots with this number of rows cleared.
         if lines == u16::MAX || well.unpack(geometry).is_err() {
             return Err(BatchError::Well(nodes.len()));
         }

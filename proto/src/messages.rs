@@ -5,6 +5,9 @@
 //! The *frontier* contains the wells that the search keeps at a depth. A *shard* is a range of well hashes that one
 //! worker owns. A *child* of a well results from placing one more piece. A *candidate* is a child that may enter the
 //! next frontier. Its *rank* is its score with tie-breaks. The *cut* is the lowest rank that survives.
+//!
+//! A *table* is a file with the wells of one shard at one depth. A *candidate table* holds candidates in memory. An
+//! *epoch* is a period of a run with a fixed set of workers.
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
@@ -58,7 +61,8 @@ pub struct Hello {
     /// Start time of the process, in milliseconds since the Unix epoch. It does not change when the worker
     /// reconnects.
     pub started_ms: u64,
-    /// Fingerprint of the worker's search. It must equal the coordinator's.
+    /// Fingerprint of the worker's search. It differs between programs that find different frontiers for the same
+    /// specification, so it must equal the coordinator's.
     pub search: String,
 }
 

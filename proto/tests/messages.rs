@@ -329,7 +329,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_messages_never_panic(
+    fn damaged_messages_are_refused_or_survive_encoding_and_decoding(
         from_worker in from_worker(),
         to_worker in to_worker(),
         request in peer_request(),

@@ -255,7 +255,7 @@ const steps = {
     assert.equal(file.trim(), replay);
     assert.match(letters.trim(), /^[LRDU]+$/);
     assert.equal(JSON.parse(json).turns.length, JSON.parse(json).pieces);
-    // Play the game to one depth of a running run.
+    // Play the game to one depth of a run in progress.
     await page.goto(`${url}#/run/${RUNNING}/game/7`);
     await page.shows("Game to depth 7");
     await page.shows("148 lines in");

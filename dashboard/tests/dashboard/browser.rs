@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
 
-/// Default number of depths in the running run, about forty times as many as in a real run.
+/// Default number of depths of the run in progress, about forty times as many as in a real run.
 const DEPTHS: u32 = 10_000;
 
 /// A server that can be stopped and restarted at the same address.

@@ -56,7 +56,7 @@ impl FakeCoordinator {
         }
     }
 
-    /// Returns a coordinator that has workers, a running run with `depths` depths, and queued and ended runs.
+    /// Returns a coordinator that has workers, a run in progress with `depths` depths, and queued and ended runs.
     pub(crate) fn busy(depths: u32) -> FakeCoordinator {
         let fake = FakeCoordinator::empty();
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();

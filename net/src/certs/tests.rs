@@ -23,7 +23,7 @@ fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn certificates_are_valid_for_servers_and_clients() {
+fn certificates_are_valid_for_clients_and_for_servers_of_own_role() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["gpu-1".to_owned(), "worker".to_owned()];
     let options = Options {
