@@ -86,7 +86,7 @@ impl RunDisplay {
             }
         }
         let shown = std::mem::take(&mut self.alerts);
-        // The run's note already contains the text of a `held-up` alert.
+        // A `held-up` alert (the run makes no progress) repeats the run's note, which is shown above.
         for alert in message
             .alerts
             .iter()

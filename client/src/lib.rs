@@ -88,8 +88,8 @@ pub async fn runs(
     }
 }
 
-/// Returns the run with this name, or the only run whose name begins with it. Without a name, returns the running run, or
-/// else the next run in the queue, or else the most recently submitted run.
+/// Returns the run with this name, or the only run whose name begins with it. Without a name, returns the run in
+/// progress, or else the next run in the queue, or else the most recently submitted run.
 ///
 /// # Errors
 /// Returns [`ClientError::Refused`] if the call fails, and [`ClientError::NoRun`] or [`ClientError::Name`] if there is no
@@ -116,7 +116,7 @@ pub async fn find(client: &mut Client, name: Option<&str>) -> Result<v1::RunStat
     found.ok_or(ClientError::NoRun)
 }
 
-/// Returns the name of the running run, or else of the open run that was submitted first, or else of the most
+/// Returns the name of the run in progress, or else of the open run that was submitted first, or else of the most
 /// recently submitted run.
 async fn next_run(client: &mut Client) -> Result<String, ClientError> {
     let request = v1::ListRequest {

@@ -389,7 +389,7 @@ async fn error_reports_that_only_one_side_uses_tls() {
 async fn connecting_to_unreachable_server_returns_a_transient_error() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "client");
-    // This port was free a moment ago.
+    // Nothing listens on this port, which was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .unwrap()

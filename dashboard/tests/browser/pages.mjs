@@ -307,8 +307,8 @@ const steps = {
     assert.match(search.search, /^\d+-/, "the specification has no search fingerprint");
     delete search.search;
     assert.deepEqual(search, { width: 250_000, well: { columns: 10, rows: 16, clear_above_bar: false }, start: "empty" });
-    // The server adds the default weights.
-    assert.match(evaluator.kind.network, /^[0-9a-f]{64}$/, "the digest of the default network");
+    // The page names the default network by its digest.
+    assert.match(evaluator.kind.network, /^[0-9a-f]{64}$/, "the specification has no digest of the network");
     assert.equal(evaluator.quiescence, "off");
     assert.deepEqual([keep, micros, seconds], ["4", 12_500_000, 7200]);
     // Start a run from a position of a replay.
