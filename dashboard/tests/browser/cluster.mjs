@@ -126,7 +126,7 @@ await step("run ends and its best game is played to the last piece", async () =>
     true`);
   await page.click("button", "Copy as Base2048");
   const replay = await page.until("window.copied");
-  // The Rust test verifies the replay with the exact rules.
+  // The Rust test plays the replay with `hatebeam replay verify` and checks its score and its number of pieces.
   assert.equal(await send(`verify ${score} ${pieces.replaceAll(",", "")} ${replay}`), "true");
 });
 

@@ -220,7 +220,7 @@ async fn invalid_and_oversized_bodies_are_rejected() {
         assert_eq!(response.status, status, "{} {}", body.len(), response.body);
         assert!(!response.error().is_empty());
     }
-    // A form on another site can send these content types.
+    // A form on another site can send these content types, so the API must refuse them.
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",

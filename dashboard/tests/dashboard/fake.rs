@@ -34,7 +34,7 @@ pub(crate) struct World {
     pub(crate) alerts: Vec<v1::Alert>,
     pub(crate) submitted: Vec<v1::SubmitRequest>,
     pub(crate) drained: Vec<String>,
-    /// Whether the coordinator can read back games.
+    /// Whether the coordinator can read back games, that is, find their wells in the stored depths.
     pub(crate) has_games: bool,
     /// Wells of a real game. The best wells of the depths cycle through them.
     wells: Vec<String>,
