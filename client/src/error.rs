@@ -35,6 +35,14 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Returns whether another attempt to connect may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            ClientError::Connect { source, .. } => source.is_transient(),
+            _ => true,
+        }
+    }
+
     /// Creates the error for an error status that the coordinator returned.
     pub fn refused(status: Status) -> ClientError {
         ClientError::Refused(explain(&status))

@@ -16,8 +16,9 @@ impl Endpoint {
     /// with every message. Together, the messages contain all committed depths from `from_depth` on.
     ///
     /// # Errors
-    /// Returns [`ClientError::Unreachable`] if the coordinator remains unreachable, and [`ClientError::Refused`] if the
-    /// coordinator has no such run.
+    /// Returns [`ClientError::Unreachable`] if the coordinator remains unreachable, [`ClientError::Refused`] if the
+    /// coordinator has no such run or refuses this client's token, and [`ClientError::Connect`] if the client cannot
+    /// connect for a permanent reason, such as an invalid certificate.
     pub async fn watch(
         &self,
         run: &str,
@@ -53,17 +54,22 @@ impl Endpoint {
         }
     }
 
-    /// Opens the stream of messages about a run. Returns an outer error only if the coordinator has no such run. An
-    /// inner error may be temporary, so the caller can retry.
+    /// Opens the stream of messages about a run. Returns an outer error if another attempt is pointless: the
+    /// coordinator has no such run, or refuses this client. An inner error may be temporary, so the caller can retry.
     async fn messages(&self, request: v1::WatchRequest) -> Result<Messages, ClientError> {
         let mut client = match self.connect().await {
             Ok(client) => client,
-            Err(error) => return Ok(Err(Some(error))),
+            Err(error) if error.is_transient() => return Ok(Err(Some(error))),
+            Err(error) => return Err(error),
         };
         match client.watch(request).await {
             Ok(messages) => Ok(Ok(messages.into_inner())),
-            Err(status) if status.code() == Code::NotFound => Err(ClientError::refused(status)),
-            Err(status) => Ok(Err(Some(ClientError::refused(status)))),
+            Err(status) => match status.code() {
+                Code::NotFound | Code::Unauthenticated | Code::PermissionDenied => {
+                    Err(ClientError::refused(status))
+                }
+                _ => Ok(Err(Some(ClientError::refused(status)))),
+            },
         }
     }
 }

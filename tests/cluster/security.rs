@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A process that is killed on drop.
@@ -171,6 +172,11 @@ fn certificates_and_tokens_limit_permissions() {
     assert!(refused.contains("this token is read-only"), "{refused}");
     let refused = error_of(&cluster.call("false-client", &uri, &submit));
     assert!(refused.contains("is for a worker"), "{refused}");
+    // A client that the coordinator refuses does not try to reconnect for two minutes.
+    let asked = Instant::now();
+    let refused = error_of(&cluster.call("false-client", &uri, &["watch", "network"]));
+    assert!(refused.contains("is for a worker"), "{refused}");
+    assert!(asked.elapsed() < Duration::from_secs(60));
     // A coordinator does not start with the certificate of a worker.
     let mut command = cluster.command("coordinator", "false-coordinator");
     command.args([
