@@ -37,7 +37,7 @@ fn invariants_hold_for_a_thousand_seeds() {
 
 /// Earlier faults of the program, and the seeds beyond the first thousand that revealed them. A change to the
 /// simulation or to the simulated code may change the events of a seed, so unit tests also cover these faults.
-const REGRESSIONS: [(&str, &[u64]); 7] = [
+const REGRESSIONS: [(&str, &[u64]); 8] = [
     (
         "the late delivery of the event for a run's end removed the event for its next end from the outbox",
         &[2323, 2568],
@@ -65,6 +65,10 @@ const REGRESSIONS: [(&str, &[u64]); 7] = [
     (
         "a second submission returned a running run to the queue",
         &[62063],
+    ),
+    (
+        "a coordinator that resumed reading a game back dropped the damaged last depth",
+        &[26988],
     ),
 ];
 

@@ -75,7 +75,11 @@ impl RunDriver {
                 waiting: Micros::ZERO,
             });
         }
-        self.drop_trailing();
+        // If the search has ended, the best game is read back without the tables of damaged depths, and no depth is
+        // searched again.
+        if self.manifest().reading_back().is_none() {
+            self.drop_trailing();
+        }
         self.manifest_mut().state = RunState::Running;
         self.manifest_mut().note = String::new();
         self.parts.notifier.started(self.manifest());

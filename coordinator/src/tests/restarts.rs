@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use super::support::{Faults, faulty};
-use crate::{CoordinatorError, LeaseError};
+use crate::{CoordinatorError, LeaseError, RunStatus};
 use hatebeam_objects::faults::Operation;
 use hatebeam_proto::messages::{Hello, OrderKind};
 use hatebeam_runs::{RunState, VersionedManifest};
@@ -239,6 +239,30 @@ async fn game_is_read_back_without_workers_by_the_next_coordinator() {
     let second = cluster.coordinator("b").await;
     cluster.wait_for(&second, RunState::Finished).await;
     cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_last_depth_is_kept_if_the_next_coordinator_reads_the_game_back() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let first = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&first, "w0", obedient());
+    cluster.submit(&first, DEPTH).await;
+    // The first coordinator marks the damaged depth, but cannot store the game.
+    faults.fail(|call| call.key.contains("/frontier/") && call.operation == Operation::Get);
+    cluster
+        .wait(&first, |run| run.manifest.reading_back().is_some())
+        .await;
+    cluster.delete_table(DEPTH).await;
+    faults.end();
+    faults.fail(|call| call.key.contains("/replays/"));
+    let is_marked = |run: &RunStatus| run.manifest.last().is_some_and(|last| !last.record.kept);
+    cluster.wait(&first, is_marked).await;
+    first.stop().await.unwrap();
+    let second = cluster.coordinator("b").await;
+    let run = cluster.wait_for(&second, RunState::Finished).await;
+    assert_eq!(run.depth(), DEPTH);
+    assert!(run.manifest.result.is_some(), "{}", run.note);
 }
 
 #[tokio::test(start_paused = true)]
