@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
-use hatebeam_runs::MAX_WIDTH;
+use hatebeam_runs::{LoopRule, MAX_WIDTH};
 use hatebeam_search::{EvaluatorKind, MAX_NETWORK_BYTES, Network, Quiescence};
 use hatebeam_telemetry::{LogFormat, LogSettings, Logs};
 use std::io::Read;
@@ -182,6 +182,10 @@ fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
 
 pub(crate) fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
     named_parser(Quiescence::ALL, Quiescence::name)
+}
+
+pub(crate) fn loop_rule_parser() -> impl TypedValueParser<Value = LoopRule> {
+    named_parser(LoopRule::ALL, LoopRule::name)
 }
 
 pub(crate) fn log_format_parser() -> impl TypedValueParser<Value = LogFormat> {

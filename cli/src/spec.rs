@@ -1,11 +1,11 @@
 //! The specification of a run, from the command line and a weights file.
 
-use crate::args::{EvaluatorArg, ReplayInput, parse_wells, quiescence_parser};
+use crate::args::{EvaluatorArg, ReplayInput, loop_rule_parser, parse_wells, quiescence_parser};
 use crate::input::Replay;
 use crate::output::Failure;
 use anyhow::Context;
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
-use hatebeam_runs::{NamedWeights, RunSpec, Start, WeightsFile, WellSpec};
+use hatebeam_runs::{LoopRule, NamedWeights, RunSpec, Start, WeightsFile, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
 use std::path::PathBuf;
 
@@ -24,6 +24,11 @@ pub(crate) struct SpecArgs {
     /// file's mode, or else off]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
+    /// Loop rule of HATETRIS, which changes a piece if a well of the game would occur again: `ignore` searches without the
+    /// rule and cuts games short where it applies; `exact` applies it, on one machine only, and keeps the wells of all
+    /// depths
+    #[arg(long, value_name = "RULE", default_value = "ignore", value_parser = loop_rule_parser(), ignore_case = true)]
+    loops: LoopRule,
     /// TOML file with the evaluator and its weights
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -63,6 +68,7 @@ impl SpecArgs {
             well: WellSpec::new(geometry, rules),
             start: self.start()?,
             evaluator: self.evaluator_spec(geometry)?,
+            loops: self.loops,
             search: Fingerprint::current(),
         };
         spec.check()?;

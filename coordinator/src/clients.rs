@@ -115,7 +115,8 @@ impl Coordinator {
     /// Returns an error if the run is invalid, conflicts with an existing run, or cannot be saved.
     pub async fn submit(&self, submission: Submission) -> Result<RunStatus, RequestError> {
         let invalid = |error: &dyn std::fmt::Display| RequestError::Invalid(error.to_string());
-        submission.spec.check().map_err(|error| invalid(&error))?;
+        let checked = submission.spec.check_for_cluster();
+        checked.map_err(|error| invalid(&error))?;
         let checked = submission.spec.check_search(&self.0.settings.search);
         checked.map_err(|error| invalid(&error))?;
         let name = submission.spec.name();

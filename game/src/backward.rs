@@ -82,6 +82,11 @@ impl Backward {
         }
     }
 
+    /// Returns the emulator.
+    pub fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+
     /// Finds all parents of `well` under HATETRIS Mild, in the order of [`Backward::parents_by`].
     pub fn parents(&mut self, well: &Well, out: &mut Vec<Parent>) {
         self.parents_by(well, Offer::Mild, out);
@@ -96,6 +101,18 @@ impl Backward {
     /// the piece that led to it. A well has no parents if it has an empty row below its top or is not
     /// live in this geometry.
     pub fn parents_by(&mut self, well: &Well, offer: Offer, out: &mut Vec<Parent>) {
+        self.parents_where(well, offer, |_| true, out);
+    }
+
+    /// Like [`Backward::parents_by`], but returns only parents that `accept` accepts. Candidates that it
+    /// rejects are not verified, which saves most of the time if it accepts few.
+    pub fn parents_where(
+        &mut self,
+        well: &Well,
+        offer: Offer,
+        accept: impl Fn(&Well) -> bool,
+        out: &mut Vec<Parent>,
+    ) {
         out.clear();
         self.candidates.clear();
         if well.check(self.emulator.geometry()).is_err() || well.has_gap() {
@@ -123,6 +140,9 @@ impl Backward {
                 piece,
                 well: before,
             } = candidate;
+            if !accept(before) {
+                continue;
+            }
             let offered = match offer {
                 Offer::Mild => self.emulator.piece(before) == *piece,
                 Offer::AnyOf(pieces) => pieces.contains(piece),

@@ -176,33 +176,46 @@ impl Visits {
     fn next_piece(&mut self, emulator: &Emulator, well: &Well, children: &mut Children) -> Piece {
         *self.0.entry(*well).or_default() += 1;
         let mild = emulator.expand(well, children);
-        if self.loops(children) == 0 {
+        let visits = |child: &Well| self.0.get(child).copied().unwrap_or(0);
+        if loops(children, visits) == 0 {
             return mild;
         }
-        let ratings = emulator.ratings(well);
-        let mut order = Piece::ALL;
-        order.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T break ties
-        let mut fewest = u32::MAX;
-        let mut best = mild;
-        for piece in order {
-            emulator.children(well, piece, children);
-            let loops = self.loops(children);
-            if loops < fewest {
-                (fewest, best) = (loops, piece);
-            }
-            if loops == 0 {
-                break;
-            }
-        }
-        best
+        piece_with_fewest_loops(emulator, well, visits, children)
     }
+}
 
-    /// Returns the number of loops of the piece that produces `children`: the number of pieces that
-    /// have entered the most frequent child.
-    fn loops(&self, children: &Children) -> u32 {
-        let seen = |child| self.0.get(child).copied().unwrap_or(0);
-        children.wells().iter().map(seen).max().unwrap_or(0)
+/// Returns the piece that HATETRIS gives in `well`: the piece with the fewest loops. `visits` returns the
+/// number of pieces of the game that have entered a well, including the piece that enters `well`.
+///
+/// `children` is a scratch buffer. Its contents after the call are unspecified.
+pub fn piece_with_fewest_loops(
+    emulator: &Emulator,
+    well: &Well,
+    visits: impl Fn(&Well) -> u32,
+    children: &mut Children,
+) -> Piece {
+    let ratings = emulator.ratings(well);
+    let mut order = Piece::ALL;
+    order.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T break ties
+    let mut fewest = u32::MAX;
+    let mut best = order[0];
+    for piece in order {
+        emulator.children(well, piece, children);
+        let loops = loops(children, &visits);
+        if loops < fewest {
+            (fewest, best) = (loops, piece);
+        }
+        if loops == 0 {
+            break;
+        }
     }
+    best
+}
+
+/// Returns the number of loops of the piece that produces `children`: the number of pieces that have
+/// entered the most frequent child.
+fn loops(children: &Children, visits: impl Fn(&Well) -> u32) -> u32 {
+    children.wells().iter().map(visits).max().unwrap_or(0)
 }
 
 impl Step {

@@ -14,7 +14,7 @@ mod well;
 
 pub use backward::{Backward, Offer};
 pub use emulator::{Children, Clears, Emulator, Follow, SimdLevel};
-pub use enemy::{Enemy, EnemyState, UnknownEnemy};
+pub use enemy::{Enemy, EnemyState, UnknownEnemy, piece_with_fewest_loops};
 pub use game::{Game, Pressed, Record, Turn, better_enemy, play};
 pub use path::{PathError, PathFinder, replay_of_wells};
 pub use piece::{Cells, Piece};

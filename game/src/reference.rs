@@ -7,6 +7,7 @@
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
 use crate::well::{Geometry, ROWS_ABOVE_BAR, Well};
+use std::ops::Range;
 
 /// The oracle for one geometry.
 #[derive(Clone, Copy, Debug)]
@@ -108,15 +109,20 @@ impl Reference {
         let board = Board::new(self.geometry, well);
         // A piece clears no rows, or rows within a window of four. Each value of `more` selects
         // which of the upper three rows of the window are cleared together with the lowest.
-        visit_removals(&board, 0, &mut visit);
-        for lowest in 0..self.geometry.depth() {
+        let depth = self.geometry.depth();
+        visit_removals(&board, 0, 0..depth, &mut visit);
+        for lowest in 0..depth {
+            // The piece must break the lowest restored row, and its box has four rows.
+            let y = depth - 1 - lowest;
+            let boxes = y.saturating_sub(3)..y + 1;
             for more in 0..8usize {
                 let mut before = board;
                 let rows = (2 * more + 1) << lowest;
-                let bottom_up = (0..self.geometry.depth()).filter(|row| rows >> row & 1 == 1);
+                let bottom_up = (0..depth).filter(|row| rows >> row & 1 == 1);
                 let put = bottom_up.clone().all(|row| before.put_full_row(row));
                 if put {
-                    visit_removals(&before, bottom_up.count() as u8, &mut visit);
+                    let lines = bottom_up.count() as u8;
+                    visit_removals(&before, lines, boxes.clone(), &mut visit);
                 }
             }
         }
@@ -148,12 +154,13 @@ impl Reference {
 }
 
 /// Visits the candidates that result from removing a piece from `board`, in which `lines` cleared rows
-/// are already restored. See [`Reference::for_each_removal`].
-fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
+/// are already restored. The tops of the pieces' boxes are in the rows `boxes`. See
+/// [`Reference::for_each_removal`].
+fn visit_removals(board: &Board, lines: u8, boxes: Range<usize>, visit: &mut impl FnMut(Parent)) {
     let geometry = board.geometry();
     for piece in Piece::ALL {
         for orientation in 0..4 {
-            for y in 0..geometry.depth() as i8 {
+            for y in boxes.start as i8..boxes.end as i8 {
                 for x in -2..geometry.width() as i8 {
                     let placement = Placement {
                         piece,

@@ -63,6 +63,7 @@ mod tests {
             seconds: 0.5,
             bytes: 0,
             kept: true,
+            changed: Vec::new(),
         }
     }
 

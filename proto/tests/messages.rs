@@ -8,7 +8,7 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_proto::convert::MessageError;
 use hatebeam_proto::messages::*;
 use hatebeam_proto::v1;
-use hatebeam_runs::{FrontierSummary, RunSpec, Start, Table, WellSpec};
+use hatebeam_runs::{FrontierSummary, LoopRule, RunSpec, Start, Table, WellSpec};
 use hatebeam_search::{
     CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Quiescence,
     Weights,
@@ -75,6 +75,7 @@ fn spec() -> impl Strategy<Value = RunSpec> {
     ];
     let kind = prop::sample::select(vec![EvaluatorKind::Knewjade, EvaluatorKind::Patterns]);
     (any::<u64>(), start, kind, -1e6..1e6).prop_map(|(width, start, kind, holes)| RunSpec {
+        loops: LoopRule::Ignore,
         width,
         well: WellSpec::new(Geometry::STANDARD, Rules::default()),
         start,

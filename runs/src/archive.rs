@@ -11,7 +11,7 @@ use crate::manifest::Manifest;
 use crate::read_back::{BestGame, GameError, GameSearch, ReadableRun};
 use crate::record::first_node;
 use crate::show::ShowError;
-use crate::spec::StartingPosition;
+use crate::spec::{LoopRule, StartingPosition};
 use crate::table::Table;
 use bytes::Bytes;
 use hatebeam_env::{Env, Panicked};
@@ -346,6 +346,10 @@ impl ReadableRun for Archive {
 
     fn start(&self) -> &StartingPosition {
         &self.start
+    }
+
+    fn loops(&self) -> LoopRule {
+        self.manifest.spec.loops
     }
 }
 

@@ -61,7 +61,7 @@ pub use manifest::{CommittedDepth, Manifest, RUNS};
 #[cfg(feature = "objects")]
 pub use memory::{MemoryArchive, decode_nodes, encode_nodes};
 pub use names::{NameError, find_by_name};
-pub use needs::{disk_needed, max_width, memory_needed};
+pub use needs::{disk_needed, max_width, memory_needed, memory_of_loops};
 #[cfg(feature = "objects")]
 pub use networks::{fetch_network, store_network};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
@@ -72,7 +72,7 @@ pub use read_back::{
 pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};
 pub use show::ShowError;
-pub use spec::{MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
+pub use spec::{LoopRule, MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 pub use summary::FrontierSummary;
 #[cfg(feature = "objects")]
 pub use table::{Table, TableList, frontier_key};

@@ -195,7 +195,7 @@ impl Manifest {
             None => return Err(ManifestError::Damaged("the manifest has no format".into())),
         }
         let manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
-        manifest.spec.check()?;
+        manifest.spec.check_for_cluster()?;
         if !(1..=MAX_SHARDS).contains(&(manifest.shards as usize)) {
             let shards = manifest.shards;
             return Err(ManifestError::Damaged(format!(

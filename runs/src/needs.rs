@@ -1,10 +1,14 @@
 //! Estimates of the memory and disk space that a run needs.
 
 use crate::retention::Retention;
+use crate::spec::LoopRule;
 use hatebeam_search::{TABLE_BUFFER_BYTES, TABLE_WELLS};
 
 /// Upper bound on the memory per well of the beam's width, in bytes, without the buffers of the threads.
 const MEMORY_PER_WELL: u64 = 100;
+/// Upper bound on the memory per well of width that the loop rule needs, in bytes: ten wells of the past, measured at a
+/// width of 1,000 (fewer in wider beams), with 60 bytes each, and the edges of a depth.
+const MEMORY_OF_LOOPS_PER_WELL: u64 = 700;
 /// Upper bound on the memory that the process needs in addition to its wells, in bytes.
 const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per stored well, in bytes.
@@ -20,6 +24,14 @@ fn bytes_per_well(threads: usize) -> u64 {
 /// Returns an upper bound on the memory that a run of this width needs with `threads` search threads, in bytes.
 pub fn memory_needed(width: u64, threads: usize) -> u64 {
     width * bytes_per_well(threads) + MEMORY_OF_PROCESS
+}
+
+/// Returns an upper bound on the additional memory of a run of this width if it applies the loop rule, in bytes.
+pub fn memory_of_loops(width: u64, loops: LoopRule) -> u64 {
+    match loops {
+        LoopRule::Ignore => 0,
+        LoopRule::Exact => width * MEMORY_OF_LOOPS_PER_WELL,
+    }
 }
 
 /// Returns the greatest width of a run that fits in `memory` bytes with `threads` search threads.

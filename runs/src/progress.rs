@@ -232,6 +232,7 @@ mod tests {
                 seconds: 2.0,
                 bytes: 0,
                 kept: true,
+                changed: Vec::new(),
             });
         }
         estimator.projection()

@@ -1,7 +1,7 @@
 //! Reading back the best game of a run. Lookups in the stored tables find the wells of the game. Then pieces are added
 //! until the game is over, and the game is played by the exact rules.
 
-use crate::spec::StartingPosition;
+use crate::spec::{LoopRule, StartingPosition};
 use hatebeam_game::{
     Backward, Children, Emulator, Enemy, EnemyState, Game, Key, PathError, Pressed, Well,
     WellError, replay_of_wells,
@@ -21,6 +21,8 @@ pub trait ReadableRun {
     fn emulator(&self) -> &Emulator;
     /// Returns the game up to the start of the search.
     fn start(&self) -> &StartingPosition;
+    /// Returns whether the search applied the loop rule.
+    fn loops(&self) -> LoopRule;
 }
 
 /// A game that has been verified by the exact rules.
@@ -38,7 +40,7 @@ pub struct BestGame {
     /// Number of lookups needed to read the game back.
     pub lookups: u64,
     /// If the beam search found a better game that HATETRIS does not allow: the number, counted from 1, of the piece that
-    /// HATETRIS replaces in that game because a well is repeated. The beam search does not apply this rule.
+    /// HATETRIS replaces in that game because a well is repeated. `None` if the search applied this rule.
     pub parted_at: Option<usize>,
 }
 
@@ -113,9 +115,8 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
 
 /// A search for a game of a run. If a lookup fails, the search keeps its progress, as [`PathSearch`] does.
 ///
-/// HATETRIS has a loop rule: it gives a different piece if a well is repeated. The beam search does not apply this rule. If
-/// the rule changes a piece of a game that was read back, HATETRIS cuts the game short: only the part before that piece is
-/// valid.
+/// HATETRIS has a loop rule: it gives a different piece if a well is repeated. If the search ignored this rule and the rule
+/// changes a piece of a game that was read back, HATETRIS cuts the game short: only the part before that piece is valid.
 #[derive(Debug)]
 pub struct GameSearch {
     /// Depths whose best wells are candidates for the last well of the game. They are tried from last to first.
@@ -272,7 +273,7 @@ pub struct GameTo {
     pub lookups: u64,
 }
 
-/// Reads back the game that leads to a well at a depth, under the rules of HATETRIS Mild, which has no loop rule.
+/// Reads back the game that leads to a well at a depth, by the rules that the search applied.
 ///
 /// # Errors
 /// Returns the same errors as [`PathSearch::resume`].
@@ -300,9 +301,12 @@ pub fn resume_path(run: &impl ReadableRun, path: &mut PathSearch) -> Result<Game
     })
 }
 
-/// Returns the number, counted from 1, of the first piece of this game for which HATETRIS gives a different piece because
-/// a well is repeated. Returns `None` if there is no such piece.
+/// Returns the number, counted from 1, of the first piece of this game for which HATETRIS gives a different piece than the
+/// search because a well is repeated. Returns `None` if there is no such piece.
 fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
+    if run.loops() == LoopRule::Exact {
+        return None;
+    }
     let (mut exact, mut mild) = (
         EnemyState::new(Enemy::Hatetris),
         EnemyState::new(Enemy::Mild),

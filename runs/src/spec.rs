@@ -25,9 +25,43 @@ pub struct RunSpec {
     pub start: Start,
     /// Evaluator of the wells.
     pub evaluator: EvaluatorSpec,
+    /// Whether the search applies the loop rule. Specifications that ignore the rule do not contain this field.
+    #[serde(default, skip_serializing_if = "LoopRule::is_ignored")]
+    pub loops: LoopRule,
     /// Fingerprint of the search algorithm. Specifications that version 0.1.0 wrote do not contain it.
     #[serde(default = "Fingerprint::first")]
     pub search: Fingerprint,
+}
+
+/// Whether a search applies the loop rule of HATETRIS, which changes a piece if a well of the game would occur
+/// again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoopRule {
+    /// The search expands wells like HATETRIS Mild. A game that was read back is cut short at the first piece that
+    /// the loop rule changes.
+    #[default]
+    Ignore,
+    /// Each well gets the piece that HATETRIS gives in the game that leads to the well.
+    Exact,
+}
+
+impl LoopRule {
+    /// All values.
+    pub const ALL: [LoopRule; 2] = [LoopRule::Ignore, LoopRule::Exact];
+
+    /// Returns the name used in JSON and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LoopRule::Ignore => "ignore",
+            LoopRule::Exact => "exact",
+        }
+    }
+
+    /// Returns whether the search ignores the rule.
+    pub const fn is_ignored(&self) -> bool {
+        matches!(self, LoopRule::Ignore)
+    }
 }
 
 /// Size of the well and variants of the rules.
@@ -157,6 +191,12 @@ pub enum SpecError {
         /// Number of pieces in the replay.
         pieces: usize,
     },
+    /// A cluster cannot apply the loop rule.
+    #[error(
+        "the run has loops: exact, which a cluster does not support: search it on one machine with `hatebeam run`, or \
+         submit it with --loops ignore"
+    )]
+    LoopsInCluster,
     /// The replay clears more rows than a node can count.
     #[error("the replay to start from clears {0} lines: at most 65,000 are supported")]
     Lines(u32),
@@ -170,6 +210,7 @@ impl RunSpec {
             well: WellSpec::new(Geometry::STANDARD, Rules::default()),
             start: Start::Empty,
             evaluator,
+            loops: LoopRule::Ignore,
             search: Fingerprint::current(),
         }
     }
@@ -190,6 +231,18 @@ impl RunSpec {
         }
         self.evaluator.check()?;
         self.starting_position(geometry)
+    }
+
+    /// Like [`RunSpec::check`], for a run in a cluster.
+    ///
+    /// # Errors
+    /// Returns [`SpecError::LoopsInCluster`] if the search applies the loop rule, and the same errors as
+    /// [`RunSpec::check`].
+    pub fn check_for_cluster(&self) -> Result<StartingPosition, SpecError> {
+        match self.loops {
+            LoopRule::Ignore => self.check(),
+            LoopRule::Exact => Err(SpecError::LoopsInCluster),
+        }
     }
 
     fn starting_position(&self, geometry: Geometry) -> Result<StartingPosition, SpecError> {

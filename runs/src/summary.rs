@@ -82,6 +82,7 @@ impl FrontierSummary {
             seconds: work.seconds,
             bytes: 0,
             kept: true,
+            changed: Vec::new(),
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_runs::{
-    EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec,
-    best_game, result_of,
+    EndReason, GroupLimits, Limits, LoopRule, Observer, Retention, Run, RunSpec, Settings, Start,
+    WellSpec, best_game, result_of,
 };
 use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
 use hatebeam_store::StoreError;
@@ -90,7 +90,7 @@ fn run_folder_of_format_1_is_read_and_continued() {
     };
     assert_eq!(format(), 1);
     let run = search(&dir, 8);
-    assert_eq!(format(), 3);
+    assert_eq!(format(), 4);
     assert_eq!(run.store().depths().len(), 9);
     drop(run);
     let records = std::fs::read_to_string(dir.join("depths.jsonl")).unwrap();
@@ -252,6 +252,14 @@ mod current {
             ..spec()
         };
         assert_ne!(later.name(), spec().name());
+        let exact = RunSpec {
+            loops: LoopRule::Exact,
+            ..spec()
+        };
+        let exact_text = with_search.replace(r#","search""#, r#","loops":"exact","search""#);
+        assert_eq!(serde_json::to_string(&exact).unwrap(), exact_text);
+        assert_eq!(serde_json::from_str::<RunSpec>(&exact_text).unwrap(), exact);
+        assert_ne!(exact.name(), spec().name());
         for (start, text) in [
             (
                 Start::Well {
@@ -288,7 +296,7 @@ mod current {
             ..
         } = result;
         let expected = json!({
-            "format": 3,
+            "format": 4,
             "geometry": { "width": 6, "height": 6 },
             "spec": { "search": spec(), "keep": "all" },
             "result": {
@@ -327,6 +335,7 @@ mod current {
                 seconds: 0.25,
                 bytes: 1234,
                 kept: true,
+                changed: Vec::new(),
             }
         }
 

@@ -3,14 +3,17 @@
 //!
 //! Options follow `--`. `--width N` sets the width of the beam [default: 250,000]. `--step EVALUATOR`
 //! measures only the step with this evaluator, without quiescence (the search that continues from a
-//! child with pieces that clear lines). `--score` measures only scoring.
+//! child with pieces that clear lines). `--loops EVALUATOR` measures only the ratio of a step that
+//! applies the loop rule to one that does not, in games without repeated wells. `--score` measures
+//! only scoring.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
-    ShardLayout, Step,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Past, Quiescence,
+    RecentCuts, ShardLayout, Step,
 };
 use std::hint::black_box;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
@@ -73,19 +76,22 @@ fn scoring(level: SimdLevel) {
     }
 }
 
+fn root() -> Node {
+    Node {
+        score: 0,
+        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
+        lines: 0,
+        hint: 0,
+    }
+}
+
 fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = EvaluatorSpec::new(kind, quiescence);
     let step =
         Step::new(&emulator, spec, ShardLayout::local(width), 1).expect("the weights are in range");
-    let root = Node {
-        score: 0,
-        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    };
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
+    let mut frontier = Frontier::new(0, [root()], ShardLayout::local(width));
     let (mut children, mut seconds) = (0, 0.0);
     let mut last = Frontier::default();
     while frontier.depth < 30 {
@@ -131,6 +137,44 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     );
 }
 
+/// Measures the time of steps that apply the loop rule, relative to steps that do not. The two kinds of steps
+/// alternate, so that other load on the machine affects both.
+fn loops(width: usize, kind: EvaluatorKind) {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let spec = EvaluatorSpec::new(kind, Quiescence::Off);
+    let layout = ShardLayout::local(width);
+    let step = Step::new(&emulator, spec, layout, 1).expect("the weights are in range");
+    let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut frontier = Arc::new(Frontier::new(0, [root()], layout));
+    let mut past = Past::new(GEOMETRY, &[Well::EMPTY]);
+    let mut cuts = RecentCuts::default();
+    let (mut ignoring, mut exact, mut most) = (0.0, 0.0, 0);
+    while frontier.depth < 100 {
+        let start = Instant::now();
+        let plain = step.advance(Arc::clone(&frontier), cuts.floor(), &cancel, &progress);
+        let (plain, _) = plain.expect("the step is not cancelled");
+        let middle = Instant::now();
+        let depth = step.advance_exact(&frontier, &mut past, cuts.floor(), &cancel, &progress);
+        let next = depth.expect("the step is not cancelled").frontier;
+        assert_eq!(next.digest(), plain.digest());
+        if frontier.depth >= 20 {
+            exact += middle.elapsed().as_secs_f64();
+            ignoring += (middle - start).as_secs_f64();
+            most = most.max(past.len());
+        }
+        let worst = next.nodes().map(|node| node.score).min().unwrap_or(0);
+        cuts.add(next.len() as u64, worst, width as u64);
+        frontier = Arc::new(next);
+    }
+    println!(
+        "loops  width {width:8} {:12} {:5.3} times the time without the loop rule, at most {:5.2} \
+         wells of the past per well of width",
+        kind.name(),
+        exact / ignoring,
+        most as f64 / width as f64
+    );
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let width = args
@@ -138,14 +182,19 @@ fn main() {
         .position(|arg| arg == "--width")
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
-    let only = args.iter().position(|arg| arg == "--step");
     let network = Network::shipped("network").expect("the program contains this network");
     let network = EvaluatorKind::Network(network.digest());
-    if let Some(kind) = only.and_then(|at| {
+    let only = |option: &str| {
+        let at = args.iter().position(|arg| arg == option)?;
         let mut kinds = EvaluatorKind::ALL.into_iter().chain([network]);
-        kinds.find(|kind| kind.name() == args[at + 1])
-    }) {
+        kinds.find(|kind| Some(kind.name()) == args.get(at + 1).map(String::as_str))
+    };
+    if let Some(kind) = only("--step") {
         beam(width, kind, Quiescence::Off);
+        return;
+    }
+    if let Some(kind) = only("--loops") {
+        loops(width, kind);
         return;
     }
     for level in SimdLevel::available() {

@@ -10,6 +10,7 @@ mod fingerprint;
 mod generation;
 mod network;
 mod node;
+mod past;
 mod patterns;
 pub mod perft;
 mod record;
@@ -26,10 +27,11 @@ pub use network::{
     NetworkDigestError, NetworkError, NetworkWeights, VALUE_ONE, WEIGHT_ONE,
 };
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
-pub use record::DepthRecord;
+pub use past::Past;
+pub use record::{ChangedPiece, DepthRecord};
 pub use step::{
     Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGITS,
-    DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, RecentCuts,
-    SHARD_WELLS, ShardLayout, SortBuffer, Step, StepStats, TABLE_BUFFER_BYTES, TABLE_WELLS, Ties,
-    estimated_floor, retry_sigmas,
+    DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, NextDepth, Owner, REMOTE_BATCH,
+    RecentCuts, SHARD_WELLS, ShardLayout, SortBuffer, Step, StepStats, TABLE_BUFFER_BYTES,
+    TABLE_WELLS, Ties, estimated_floor, retry_sigmas,
 };

@@ -1,6 +1,33 @@
 //! The record that is stored for each depth of a search.
 
+use hatebeam_game::{Geometry, Piece, Well};
 use serde::{Deserialize, Serialize};
+
+/// A well in which HATETRIS gives another piece than HATETRIS Mild, because a well of the game would occur
+/// again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ChangedPiece {
+    /// The well, in the format of [`Well::to_hex`].
+    pub well: String,
+    /// Letter of the piece that HATETRIS gives.
+    pub piece: char,
+}
+
+impl ChangedPiece {
+    /// Creates the text form of a well and the piece that HATETRIS gives there.
+    pub fn new(geometry: Geometry, well: &Well, piece: Piece) -> ChangedPiece {
+        ChangedPiece {
+            well: well.to_hex(geometry),
+            piece: piece.letter(),
+        }
+    }
+
+    /// Returns the well and the piece, or `None` if the text is invalid.
+    pub fn parse(&self, geometry: Geometry) -> Option<(Well, Piece)> {
+        let well = Well::from_hex(geometry, &self.well).ok()?;
+        Some((well, Piece::from_letter(self.piece)?))
+    }
+}
 
 /// Statistics of a committed depth (a depth that is stored so that no failure can lose it).
 /// The `*_eval` fields are evaluator scores. The `best_lines` field is a game score.
@@ -35,4 +62,8 @@ pub struct DepthRecord {
     pub bytes: u64,
     /// Whether these tables still exist. The store sets this field.
     pub kept: bool,
+    /// Wells of the previous depth in which the loop rule changes the piece, in ascending order of their text.
+    /// Empty if the run ignores the loop rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedPiece>,
 }

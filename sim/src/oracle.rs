@@ -2,7 +2,8 @@
 
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_runs::{
-    BestGame, ReadableRun, RunSpec, SpecError, StartingPosition, best_game, first_node, record_of,
+    BestGame, LoopRule, ReadableRun, RunSpec, SpecError, StartingPosition, best_game, first_node,
+    record_of,
 };
 use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, ShardLayout, Step};
 use hatebeam_store::{Lookup, StoreError};
@@ -140,5 +141,9 @@ impl ReadableRun for Until<'_> {
 
     fn start(&self) -> &StartingPosition {
         &self.oracle.start
+    }
+
+    fn loops(&self) -> LoopRule {
+        LoopRule::Ignore
     }
 }

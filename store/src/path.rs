@@ -6,11 +6,14 @@
 //! parent in the table of the previous depth may be used: all paths to a well clear the same number
 //! of rows, because the well's cells and its depth determine this number.
 //!
+//! If a run applies the loop rule, the record of a depth lists the wells of the previous depth in which the
+//! rule changes the piece. Such a well is a parent only of the children of the changed piece.
+//!
 //! If the tables of the previous depth were deleted (a dropped depth), the search tries one chain of
 //! ancestors after another until it finds an ancestor in the tables of an earlier depth.
 
 use crate::error::{StoreError, hex_of};
-use hatebeam_game::{Backward, Geometry, Parent, Well};
+use hatebeam_game::{Backward, Children, Geometry, Offer, Parent, Piece, Well};
 use hatebeam_search::{DepthRecord, Node, NodeWell};
 use std::collections::HashSet;
 
@@ -65,6 +68,24 @@ pub fn path_to<L: Lookup>(
     well: &NodeWell,
 ) -> Result<Path, StoreError> {
     PathSearch::new(depth, *well).resume(store, backward)
+}
+
+/// Returns the parent of a node at `depth` on its path. The tables of the previous depth must be kept.
+///
+/// # Errors
+/// Returns [`StoreError::Dropped`] if the tables of the previous depth were deleted,
+/// [`StoreError::NoParent`] if they do not contain a parent, or an error that [`Lookup::multi_get`] returned.
+pub fn parent_of<L: Lookup>(
+    store: &L,
+    backward: &mut Backward,
+    depth: u32,
+    node: &Node,
+) -> Result<Node, StoreError> {
+    let mut step = BackStep::new(store, backward, depth, *node)?;
+    if step.kept + 1 != depth {
+        return Err(StoreError::Dropped { depth: depth - 1 });
+    }
+    step.run(store, backward, &mut Vec::new())
 }
 
 /// A resumable search for the path to a well, which keeps its progress if a lookup fails. After
@@ -198,6 +219,9 @@ struct BackStep {
     kept: u32,
     /// The current chain of ancestors, starting with the node's own well.
     line: Vec<Generation>,
+    /// Whether the chain contains only the node's own well with the parents that match its hint. They nearly
+    /// always include the right one, and verifying only these takes less time.
+    hinted: bool,
     /// Ancestors that have been tried, each paired with the index of its child in `line`.
     seen: HashSet<(usize, Well)>,
     tried: u64,
@@ -228,16 +252,22 @@ impl BackStep {
             let first = records.first().map_or(depth, |record| record.depth);
             return Err(StoreError::Dropped { depth: first });
         };
+        let kept = kept.depth;
         let well = unpack(store, depth, &node.well)?;
+        let hinted = kept + 1 == depth;
+        let mut parents = parents_of(store, backward, depth, &well, hinted.then_some(node.hint));
+        // Stable: parents that match the hint come first.
+        parents.sort_by_key(|parent| !matches_hint(&parent.well, node.hint));
         Ok(BackStep {
             depth,
             node,
-            kept: kept.depth,
+            kept,
             line: vec![Generation {
                 well,
                 lines: node.lines,
-                parents: parents_of(backward, &well, Some(node.hint)).into_iter(),
+                parents: parents.into_iter(),
             }],
+            hinted,
             seen: HashSet::new(),
             tried: 0,
             lookups: 0,
@@ -257,8 +287,7 @@ impl BackStep {
             let last = &mut self.line[length];
             if length + 1 == gap {
                 let parents = last.parents.as_slice();
-                let hint = (gap == 1).then_some(self.node.hint);
-                let (found, lookups) = pick(store, self.kept, last.lines, parents, hint)?;
+                let (found, lookups) = pick(store, self.kept, last.lines, parents)?;
                 self.tried += parents.len() as u64;
                 self.lookups += lookups;
                 if let Some(found) = found {
@@ -267,6 +296,12 @@ impl BackStep {
                     wells.extend(between.chain([ancestor]));
                     return Ok(found);
                 }
+                if std::mem::take(&mut self.hinted) {
+                    let last = &mut self.line[length];
+                    let parents = parents_of(store, backward, self.depth, &last.well, None);
+                    last.parents = parents.into_iter();
+                    continue;
+                }
                 self.line.pop();
             } else if let Some(parent) = last.parents.next() {
                 self.tried += 1;
@@ -274,10 +309,12 @@ impl BackStep {
                     continue;
                 };
                 if self.seen.insert((length, parent.well)) {
+                    let depth = self.depth - length as u32 - 1;
+                    let parents = parents_of(store, backward, depth, &parent.well, None);
                     self.line.push(Generation {
                         well: parent.well,
                         lines,
-                        parents: parents_of(backward, &parent.well, None).into_iter(),
+                        parents: parents.into_iter(),
                     });
                 }
             } else {
@@ -299,51 +336,73 @@ impl BackStep {
     }
 }
 
-/// Returns the parents of a well, starting with those that match the hint.
-fn parents_of(backward: &mut Backward, well: &Well, hint: Option<u8>) -> Vec<Parent> {
+/// Returns the parents of a well at `depth`. If `hint` is given, returns only the parents that match it.
+fn parents_of(
+    store: &impl Lookup,
+    backward: &mut Backward,
+    depth: u32,
+    well: &Well,
+    hint: Option<u8>,
+) -> Vec<Parent> {
+    let accept = |parent: &Well| hint.is_none_or(|hint| matches_hint(parent, hint));
     let mut parents = Vec::new();
-    backward.parents(well, &mut parents);
-    if let Some(hint) = hint {
-        parents.sort_by_key(|parent| !matches_hint(parent, hint));
+    backward.parents_where(well, Offer::Mild, accept, &mut parents);
+    let changed = changed_before(store, depth);
+    if changed.is_empty() {
+        return parents;
     }
+    parents.retain(|parent| changed.iter().all(|(before, _)| *before != parent.well));
+    let mut children = Children::new();
+    for (before, piece) in changed.into_iter().filter(|(before, _)| accept(before)) {
+        backward.emulator().children(&before, piece, &mut children);
+        if let Some((_, lines)) = children.iter().find(|(child, _)| *child == well) {
+            parents.push(Parent {
+                lines,
+                piece,
+                well: before,
+            });
+        }
+    }
+    parents.sort_unstable();
     parents
 }
 
-/// Returns the first parent that the table contains with the expected number of cleared rows, and
-/// the number of wells looked up. The parents that match the hint must come first. If one of these
-/// is found, the remaining parents are not looked up.
+/// Returns the wells before `depth` in which the loop rule changes the piece, and the changed pieces.
+fn changed_before(store: &impl Lookup, depth: u32) -> Vec<(Well, Piece)> {
+    let records = store.depths();
+    let first = records.first().map_or(depth, |record| record.depth);
+    let record = depth.checked_sub(first);
+    let record = record.and_then(|index| records.get(index as usize));
+    let changed = record.map_or(&[][..], |record| &record.changed);
+    changed
+        .iter()
+        .filter_map(|changed| changed.parse(store.geometry()))
+        .collect()
+}
+
+/// Returns the first of the parents that the table contains with the right number of lines, and the number of
+/// wells looked up.
 fn pick(
     store: &impl Lookup,
     kept: u32,
     lines: u16,
     parents: &[Parent],
-    hint: Option<u8>,
 ) -> Result<(Option<Node>, u64), StoreError> {
-    let matching = hint.map_or(0, |hint| {
-        parents.partition_point(|parent| matches_hint(parent, hint))
-    });
-    let mut lookups = 0;
-    for part in [&parents[..matching], &parents[matching..]] {
-        let wells: Vec<NodeWell> = part
-            .iter()
-            .map(|parent| NodeWell::pack(store.geometry(), &parent.well))
-            .collect();
-        if wells.is_empty() {
-            continue;
-        }
-        lookups += wells.len() as u64;
-        let found = store.multi_get(kept, &wells)?;
-        let mut candidates = part.iter().zip(found).filter_map(|(parent, node)| {
-            let before = lines.checked_sub(u16::from(parent.lines))?;
-            node.filter(|node| node.lines == before)
-        });
-        if let Some(node) = candidates.next() {
-            return Ok((Some(node), lookups));
-        }
+    let wells: Vec<NodeWell> = parents
+        .iter()
+        .map(|parent| NodeWell::pack(store.geometry(), &parent.well))
+        .collect();
+    if wells.is_empty() {
+        return Ok((None, 0));
     }
-    Ok((None, lookups))
+    let found = store.multi_get(kept, &wells)?;
+    let mut candidates = parents.iter().zip(found).filter_map(|(parent, node)| {
+        let before = lines.checked_sub(u16::from(parent.lines))?;
+        node.filter(|node| node.lines == before)
+    });
+    Ok((candidates.next(), wells.len() as u64))
 }
 
-fn matches_hint(parent: &Parent, hint: u8) -> bool {
-    parent.well.hash() as u8 == hint
+fn matches_hint(parent: &Well, hint: u8) -> bool {
+    parent.hash() as u8 == hint
 }

@@ -230,6 +230,7 @@ fn append_at(mut file: &File, at: u64, bytes: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hatebeam_search::ChangedPiece;
 
     const LINE: &str = concat!(
         r#"{"sum":"611a1f82621d5684","record":{"depth":7,"count":2,"#,
@@ -259,6 +260,7 @@ mod tests {
             seconds: 0.25,
             bytes: 1234,
             kept: true,
+            changed: Vec::new(),
         }
     }
 
@@ -286,6 +288,20 @@ mod tests {
             parse_line(&damaged),
             Err("the checksum does not match".to_owned())
         );
+    }
+
+    #[test]
+    fn changed_pieces_have_documented_format() {
+        let mut record = record();
+        let well = "00000000000000000000000000000000000000000001800c".to_owned();
+        record.changed = vec![ChangedPiece { well, piece: 'Z' }];
+        let line = line_of(std::slice::from_ref(&record)).unwrap();
+        let changed = concat!(
+            r#""kept":true,"changed":[{"well":"00000000000000000000000000000000000000000001800c","#,
+            r#""piece":"Z"}]}}"#,
+        );
+        assert!(line.trim_end().ends_with(changed), "{line}");
+        assert_eq!(parse_line(line.trim_end()), Ok(vec![record]));
     }
 
     #[test]

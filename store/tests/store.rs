@@ -53,6 +53,7 @@ fn record(geometry: Geometry, frontier: &Frontier) -> DepthRecord {
         seconds: 0.5,
         bytes: 0,
         kept: false,
+        changed: Vec::new(),
     }
 }
 
@@ -528,7 +529,7 @@ fn create_and_open_refuse_foreign_folders_and_invalid_manifests() {
     let manifest = dir.join("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     for (from, to, expected) in [
-        ("\"format\": 3", "\"format\": 4", "format 4"),
+        ("\"format\": 4", "\"format\": 5", "format 5"),
         ("\"format\"", "\"form\"", "format number is missing"),
         ("\"width\": 10", "\"width\": 99", "damaged"),
         ("{", "", "damaged"),

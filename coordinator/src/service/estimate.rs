@@ -29,7 +29,8 @@ pub fn program_constants() -> ProgramConstants {
 pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<Estimate, String> {
     let form = &request.form;
     let spec = &form.spec;
-    spec.check().map_err(|error| error.to_string())?;
+    spec.check_for_cluster()
+        .map_err(|error| error.to_string())?;
     let keep: Retention = match form.keep.as_str() {
         "" => Retention::All,
         keep => keep.parse().map_err(|error| format!("keep: {error}"))?,

@@ -5,7 +5,7 @@ use super::support::Faults;
 use crate::{Machine, RequestError};
 use hatebeam_cost::Micros;
 use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
-use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
+use hatebeam_runs::{Limits, LoopRule, Manifest, Retention, RunState, VersionedManifest};
 use hatebeam_search::Fingerprint;
 use std::time::Duration;
 
@@ -206,6 +206,17 @@ async fn run_with_different_search_fingerprint_is_refused() {
         error.to_string().contains("search fingerprint 2-a-b"),
         "{error}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_that_applies_loop_rule_is_refused() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let mut submission = cluster.submission(2);
+    submission.spec.loops = LoopRule::Exact;
+    let error = process.coordinator.submit(submission).await.unwrap_err();
+    assert!(matches!(error, RequestError::Invalid(_)), "{error}");
+    assert!(error.to_string().contains("--loops ignore"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,6 +52,7 @@ impl From<&v1::DepthRecord> for DepthRecord {
             seconds: record.seconds,
             bytes: record.bytes,
             kept: record.kept,
+            changed: Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::search::Observer;
 use crate::record::record_of;
 use crate::retention::Retention;
 use hatebeam_game::Geometry;
-use hatebeam_search::{DepthRecord, Frontier, Node};
+use hatebeam_search::{ChangedPiece, DepthRecord, Frontier, Node};
 use hatebeam_store::{NewDepth, RunStore, StoreError};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -49,6 +49,8 @@ impl Default for GroupLimits {
 pub(super) struct SearchedDepth {
     pub(super) frontier: Arc<Frontier>,
     pub(super) children: u64,
+    /// Wells of the previous depth in which the loop rule changes the piece.
+    pub(super) changed: Vec<ChangedPiece>,
     /// Time at which the search of the depth began.
     pub(super) begun: Instant,
     /// Duration of the search.
@@ -227,7 +229,10 @@ fn commit(
 ) -> Result<Vec<DepthRecord>, StoreError> {
     let record = |depth: &SearchedDepth| {
         let seconds = depth.took.as_secs_f64();
-        record_of(settings.geometry, &depth.frontier, depth.children, seconds)
+        DepthRecord {
+            changed: depth.changed.clone(),
+            ..record_of(settings.geometry, &depth.frontier, depth.children, seconds)
+        }
     };
     let records: Vec<DepthRecord> = depths.iter().map(record).collect();
     let before = store.depths().len();
@@ -270,6 +275,7 @@ mod tests {
         SearchedDepth {
             frontier: Arc::new(frontier),
             children: 0,
+            changed: Vec::new(),
             begun,
             took: Duration::ZERO,
             span: Span::none(),

@@ -2,6 +2,7 @@
 
 mod commit;
 mod conclude;
+mod past;
 mod repair;
 mod result;
 mod search;
@@ -16,7 +17,7 @@ pub use state_folder::{FindError, StateFolder};
 use crate::read_back::ReadableRun;
 use crate::record::first_node;
 use crate::retention::Retention;
-use crate::spec::{RunSpec, SpecError, StartingPosition};
+use crate::spec::{LoopRule, RunSpec, SpecError, StartingPosition};
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
 use hatebeam_store::{RunStore, StoreError};
@@ -61,6 +62,9 @@ pub enum RunError {
     /// The store of the run failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The search applies the loop rule, which needs the tables of all depths.
+    #[error("a run with loops: exact needs the wells of all depths, but keeps {0}: keep all")]
+    Keep(Retention),
     /// The folder contains a run with another specification.
     #[error("the run in {dir} has another specification: {theirs} instead of {ours}")]
     OtherSpec {
@@ -106,7 +110,8 @@ impl Run {
     /// # Errors
     /// Returns [`RunError::Spec`] or [`RunError::Evaluator`] if the specification is invalid or its network is not
     /// available, [`RunError::OtherSpec`] or [`RunError::UnreadableSpec`] if the folder contains a run with another
-    /// specification, and [`RunError::Store`] if the store cannot be opened.
+    /// specification, [`RunError::Keep`] if the retention rule drops tables that the search needs, and
+    /// [`RunError::Store`] if the store cannot be opened.
     pub fn open_or_create(
         dir: &Path,
         spec: &RunSpec,
@@ -114,6 +119,7 @@ impl Run {
     ) -> Result<Run, RunError> {
         spec.check()?;
         Evaluator::new(&spec.emulator()?, &spec.evaluator)?;
+        check_keep(spec, keep.unwrap_or(Retention::All))?;
         let store = match RunStore::open(dir) {
             Err(StoreError::NoRun { .. }) => {
                 let persisted = PersistedSpec {
@@ -157,11 +163,13 @@ impl Run {
     fn of_store(store: RunStore, keep: Option<Retention>) -> Result<Run, RunError> {
         let persisted: PersistedSpec = serde_json::from_value(store.spec().clone())
             .map_err(|source| unreadable(store.dir(), source))?;
+        let keep = keep.unwrap_or(persisted.keep);
+        check_keep(&persisted.search, keep)?;
         Ok(Run {
             start: persisted.search.check()?,
             emulator: persisted.search.emulator()?,
             spec: persisted.search,
-            keep: keep.unwrap_or(persisted.keep),
+            keep,
             store,
         })
     }
@@ -218,6 +226,18 @@ impl ReadableRun for Run {
 
     fn start(&self) -> &StartingPosition {
         &self.start
+    }
+
+    fn loops(&self) -> LoopRule {
+        self.spec.loops
+    }
+}
+
+/// Checks that a run keeps the tables that its search needs: the loop rule depends on the wells of all depths.
+fn check_keep(spec: &RunSpec, keep: Retention) -> Result<(), RunError> {
+    match spec.loops {
+        LoopRule::Exact if keep != Retention::All => Err(RunError::Keep(keep)),
+        LoopRule::Exact | LoopRule::Ignore => Ok(()),
     }
 }
 

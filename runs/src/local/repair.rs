@@ -1,7 +1,8 @@
 //! Repair of depths whose tables (files that contain the wells) are damaged.
 
+use super::past::advance;
 use super::{Run, RunError};
-use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Step};
+use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Past, Step};
 use hatebeam_store::StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,16 +29,21 @@ impl Run {
         // Depths that share a table with a damaged depth have lost their wells too.
         let damaged: BTreeSet<u32> = self.missing().chain(damaged).collect();
         let mut repaired = Vec::new();
-        let mut frontier: Option<Frontier> = None;
+        let mut position: Option<Position> = None;
         for depth in damaged {
-            let from = match frontier.take() {
+            let from = match position.take() {
                 Some(before) => before,
-                None => self.whole_before(depth)?,
+                None => {
+                    let frontier = self.whole_before(depth)?;
+                    let past = self.past(&frontier, threads)?;
+                    Position { frontier, past }
+                }
             };
             let Some(made) = self.advance(from, depth, threads, cancel)? else {
                 break;
             };
-            let shards: Vec<&[Node]> = made.shards.iter().map(Vec::as_slice).collect();
+            let shards = made.frontier.shards.iter();
+            let shards: Vec<&[Node]> = shards.map(Vec::as_slice).collect();
             self.store.restore(depth, &shards, threads)?;
             tracing::info!(depth, "repaired depth");
             repaired.push(depth);
@@ -45,7 +51,7 @@ impl Run {
             // instead of this frontier.
             let next = depth.checked_add(1);
             let next_is_damaged = next.is_some_and(|next| !self.is_kept(next));
-            frontier = next_is_damaged.then_some(made);
+            position = next_is_damaged.then_some(made);
         }
         Ok(repaired)
     }
@@ -90,22 +96,40 @@ impl Run {
         }
     }
 
-    /// Searches from `frontier` to the depth `to`. Returns `None` if the search was cancelled.
+    /// Searches to the depth `to`. Returns `None` if the search was cancelled.
     fn advance(
         &self,
-        mut frontier: Frontier,
+        from: Position,
         to: u32,
         threads: usize,
         cancel: &AtomicBool,
-    ) -> Result<Option<Frontier>, RunError> {
+    ) -> Result<Option<Position>, RunError> {
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
+        let Position {
+            mut frontier,
+            mut past,
+        } = from;
         while frontier.depth < to {
-            let next = step.advance(Arc::new(frontier), None, cancel, &AtomicU64::new(0));
+            let progress = AtomicU64::new(0);
+            let next = advance(
+                &step,
+                Arc::new(frontier),
+                &mut past,
+                None,
+                cancel,
+                &progress,
+            );
             frontier = match next {
-                Ok((next, _)) => next,
+                Ok(next) => next.frontier,
                 Err(Cancelled) => return Ok(None),
             };
         }
-        Ok(Some(frontier))
+        Ok(Some(Position { frontier, past }))
     }
+}
+
+/// A frontier, and the games that lead to it if the run applies the loop rule.
+struct Position {
+    frontier: Frontier,
+    past: Option<Past>,
 }

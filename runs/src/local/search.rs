@@ -5,6 +5,7 @@
 //! disk. A group is committed when its records are on disk, so a crash loses only the depths after the last record.
 
 use super::commit::{CommitSettings, Committer, SearchedDepth};
+use super::past::advance;
 use super::{GroupLimits, Run, RunError, SearchResult};
 use crate::end::EndReason;
 use crate::limits::{Limits, Usage};
@@ -94,6 +95,7 @@ impl Run {
         let threads = settings.threads.max(1);
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         let mut frontier = Arc::new(self.last_frontier(threads, observer)?);
+        let mut past = self.past(&frontier, threads)?;
         let commit_settings = CommitSettings {
             threads,
             keep: self.keep,
@@ -115,12 +117,15 @@ impl Run {
             let expanded = Arc::new(AtomicU64::new(0));
             observer.begun(depth, frontier.len() as u64, &expanded);
             let span = tracing::info_span!("depth", depth);
-            let next = span.in_scope(|| step.advance(frontier, cuts.floor(), cancel, &expanded));
-            let (next, stats) = match next {
-                Ok((next, stats)) if !next.is_empty() => (Arc::new(next), stats),
+            let floor = cuts.floor();
+            let searched =
+                span.in_scope(|| advance(&step, frontier, &mut past, floor, cancel, &expanded));
+            let searched = match searched {
+                Ok(searched) if !searched.frontier.is_empty() => searched,
                 Ok(_) => break EndReason::Over,
                 Err(Cancelled) => break EndReason::Interrupted,
             };
+            let next = Arc::new(searched.frontier);
             let ended = now();
             clock.last_depth = ended.duration_since(begun);
             let worst_eval = next.nodes().map(|node| node.score).min().unwrap_or(0);
@@ -128,7 +133,8 @@ impl Run {
             frontier = Arc::clone(&next);
             let searched = SearchedDepth {
                 frontier: next,
-                children: stats.children,
+                children: searched.stats.children,
+                changed: searched.changed,
                 begun,
                 took: clock.last_depth,
                 span,

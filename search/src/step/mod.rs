@@ -32,7 +32,9 @@
 mod candidates;
 mod cut;
 mod estimate;
+mod expander;
 mod layout;
+mod loops;
 mod pool;
 
 pub use candidates::{Candidates, SortBuffer};
@@ -41,10 +43,13 @@ pub use estimate::{RecentCuts, estimated_floor};
 pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 
 use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
-use crate::node::{Digest, Node, NodeWell};
+use crate::node::{Digest, Node};
+use crate::past::Past;
+use crate::record::ChangedPiece;
 use candidates::Candidate;
-use cut::rank;
-use hatebeam_game::{Children, Emulator, Well};
+use expander::Expander;
+use hatebeam_game::Emulator;
+use loops::{FoundEdges, LoopCollector};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -110,9 +115,6 @@ const BATCH: usize = 64;
 pub const TABLE_BUFFER_BYTES: usize = BATCH * size_of::<Candidate>();
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
-/// Number of tables below which a thread reads the floors of all tables once per chunk of parents.
-/// With more tables, it reads them less often, so that the cost remains negligible.
-const TABLES_PER_FLOOR_CHECK: usize = 4096;
 
 /// The owner of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +143,36 @@ pub struct Exchange<'a> {
     pub sink: &'a dyn ChildSink,
     /// Number of peers.
     pub peers: u16,
+}
+
+/// The result of a depth.
+#[derive(Debug)]
+pub struct NextDepth {
+    /// The next frontier.
+    pub frontier: Frontier,
+    /// Statistics of the step.
+    pub stats: StepStats,
+    /// Wells of the previous frontier in which the loop rule changes the piece, in ascending order. Empty if the
+    /// depth does not apply the loop rule.
+    pub changed: Vec<ChangedPiece>,
+}
+
+/// The children of a depth after the expansion.
+struct Gathered {
+    candidates: Candidates,
+    cut: Cut,
+    stats: StepStats,
+    /// The edges, if the depth applies the loop rule.
+    edges: Option<FoundEdges>,
+}
+
+/// The destinations of the children of an expansion.
+#[derive(Clone, Copy)]
+struct Targets<'a> {
+    candidates: &'a Candidates,
+    exchange: Option<Exchange<'a>>,
+    /// The collector of edges, if the depth applies the loop rule.
+    loops: Option<&'a LoopCollector<'a>>,
 }
 
 /// One step of a beam search, with settings that are the same at every depth.
@@ -211,9 +243,9 @@ impl Step {
         progress: &AtomicU64,
     ) -> Result<(Frontier, StepStats), Cancelled> {
         let depth = frontier.depth + 1;
-        let (candidates, cut, stats) = self.gather(frontier, None, cancel, progress)?;
-        let shards = candidates.select(&cut, self.threads);
-        Ok((Frontier { depth, shards }, stats))
+        let gathered = self.gather(frontier, None, None, cancel, progress)?;
+        let shards = gathered.candidates.select(&gathered.cut, self.threads);
+        Ok((Frontier { depth, shards }, gathered.stats))
     }
 
     /// Like [`Step::run`], but drops `frontier` before it selects the survivors. If the caller holds no
@@ -236,10 +268,54 @@ impl Step {
         progress: &AtomicU64,
     ) -> Result<(Frontier, StepStats), Cancelled> {
         let depth = frontier.depth + 1;
-        let (candidates, cut, stats) = self.gather(&frontier, floor, cancel, progress)?;
+        let gathered = self.gather(&frontier, None, floor, cancel, progress)?;
         drop(frontier);
-        let shards = candidates.select(&cut, self.threads);
-        Ok((Frontier { depth, shards }, stats))
+        let shards = gathered.candidates.select(&gathered.cut, self.threads);
+        Ok((Frontier { depth, shards }, gathered.stats))
+    }
+
+    /// Like [`Step::advance`], but applies the loop rule: each well gets the piece that HATETRIS gives in the
+    /// game that leads to the well. `past` contains these games, and the step adds the next frontier to it.
+    ///
+    /// # Errors
+    /// Returns [`Cancelled`] soon after `cancel` becomes true. `past` is then unchanged.
+    ///
+    /// # Panics
+    /// Panics if the newest frontier of `past` is not `frontier`, or if the frontier contains an invalid well
+    /// for the emulator's geometry.
+    pub fn advance_exact(
+        &self,
+        frontier: &Frontier,
+        past: &mut Past,
+        floor: Option<u64>,
+        cancel: &AtomicBool,
+        progress: &AtomicU64,
+    ) -> Result<NextDepth, Cancelled> {
+        let wells = frontier.nodes().map(|node| &node.well);
+        assert!(wells.eq(past.newest()), "the past leads to the frontier");
+        let gathered = self.gather(frontier, Some(past), floor, cancel, progress)?;
+        let shards = gathered.candidates.select(&gathered.cut, self.threads);
+        let mut changed = Vec::new();
+        if let Some(edges) = gathered.edges {
+            let parents = edges.parents(&self.emulator, past.newest(), &shards, self.threads);
+            let geometry = self.emulator.geometry();
+            changed.extend(edges.changed.iter().map(|(&index, &piece)| {
+                let well = past.newest()[index as usize].unpack(geometry);
+                let well = well.expect("wells in a frontier are valid");
+                ChangedPiece::new(geometry, &well, piece)
+            }));
+            changed.sort_unstable();
+            let wells = shards.iter().flatten().map(|node| node.well).collect();
+            past.push(wells, parents);
+        }
+        Ok(NextDepth {
+            frontier: Frontier {
+                depth: frontier.depth + 1,
+                shards,
+            },
+            stats: gathered.stats,
+            changed,
+        })
     }
 
     /// Collects the children that may survive, and finds the cut. Repeats this until it is certain
@@ -247,10 +323,11 @@ impl Step {
     fn gather(
         &self,
         frontier: &Frontier,
+        past: Option<&Past>,
         mut floor: Option<u64>,
         cancel: &AtomicBool,
         progress: &AtomicU64,
-    ) -> Result<(Candidates, Cut, StepStats), Cancelled> {
+    ) -> Result<Gathered, Cancelled> {
         let mut repeats = 0;
         let mut sigmas = self.sigmas;
         loop {
@@ -259,10 +336,21 @@ impl Step {
                 candidates.raise_floors(floor);
             }
             progress.store(0, Ordering::Relaxed);
-            let stats = self.expand(frontier, &candidates, None, cancel, progress)?;
+            let loops = past.map(|past| LoopCollector::new(past, self.layout.shards()));
+            let targets = Targets {
+                candidates: &candidates,
+                exchange: None,
+                loops: loops.as_ref(),
+            };
+            let stats = self.expand_into(frontier, targets, cancel, progress)?;
             let cut = candidates.cut(self.threads);
             if !candidates.dropped_above(cut.rank) {
-                return Ok((candidates, cut, StepStats { repeats, ..stats }));
+                return Ok(Gathered {
+                    candidates,
+                    cut,
+                    stats: StepStats { repeats, ..stats },
+                    edges: loops.map(LoopCollector::finish),
+                });
             }
             repeats += 1;
             if floor.take().is_none() {
@@ -288,23 +376,44 @@ impl Step {
         cancel: &AtomicBool,
         progress: &AtomicU64,
     ) -> Result<StepStats, Cancelled> {
-        let chunks: Vec<&[Node]> = frontier
+        let targets = Targets {
+            candidates,
+            exchange,
+            loops: None,
+        };
+        self.expand_into(frontier, targets, cancel, progress)
+    }
+
+    fn expand_into(
+        &self,
+        frontier: &Frontier,
+        targets: Targets<'_>,
+        cancel: &AtomicBool,
+        progress: &AtomicU64,
+    ) -> Result<StepStats, Cancelled> {
+        let mut count = 0;
+        let chunks: Vec<(u32, &[Node])> = frontier
             .shards
             .iter()
             .flat_map(|shard| shard.chunks(CHUNK))
+            .map(|chunk| {
+                let first = count;
+                count += chunk.len() as u32;
+                (first, chunk)
+            })
             .collect();
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
         let is_cancelled = || cancel.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
         let total = Mutex::new(StepStats::default());
         let work = || -> Result<(), Cancelled> {
-            let mut expander = Expander::new(self, candidates, exchange);
+            let mut expander = Expander::new(self, targets);
             let mut expand = || {
-                while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(&(first, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if is_cancelled() {
                         return Err(Cancelled);
                     }
-                    expander.expand(chunk)?;
+                    expander.expand(first, chunk)?;
                     progress.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                 }
                 expander.flush_all()
@@ -337,151 +446,6 @@ impl Step {
         Ok(total
             .into_inner()
             .unwrap_or_else(|poison| poison.into_inner()))
-    }
-}
-
-/// The state of one thread of an expansion.
-struct Expander<'a> {
-    emulator: &'a Emulator,
-    evaluator: Evaluator,
-    candidates: &'a Candidates,
-    exchange: Option<Exchange<'a>>,
-    children: Children,
-    wells: Vec<Well>,
-    lines: Vec<u16>,
-    hints: Vec<u8>,
-    scores: Vec<i32>,
-    /// The current batch for each table.
-    batches: Vec<Vec<Candidate>>,
-    /// The current batch for each peer.
-    outgoing: Vec<Vec<Node>>,
-    /// Score below which all tables reject a child.
-    floor: i32,
-    /// Number of chunks until the next update of `floor`.
-    chunks_to_floor_check: usize,
-    stats: StepStats,
-}
-
-impl<'a> Expander<'a> {
-    fn new(
-        step: &'a Step,
-        candidates: &'a Candidates,
-        exchange: Option<Exchange<'a>>,
-    ) -> Expander<'a> {
-        let peers = exchange.map_or(0, |exchange| usize::from(exchange.peers));
-        Expander {
-            emulator: &step.emulator,
-            evaluator: lock(&step.evaluators).pop().unwrap_or_else(|| {
-                Evaluator::new(&step.emulator, &step.spec)
-                    .expect("`Step::new` has created an evaluator with this specification")
-            }),
-            candidates,
-            exchange,
-            children: Children::new(),
-            wells: Vec::new(),
-            lines: Vec::new(),
-            hints: Vec::new(),
-            scores: Vec::new(),
-            batches: vec![Vec::new(); candidates.layout().tables()],
-            outgoing: vec![Vec::new(); peers],
-            floor: i32::MIN,
-            chunks_to_floor_check: 0,
-            stats: StepStats::default(),
-        }
-    }
-
-    fn expand(&mut self, parents: &[Node]) -> Result<(), Cancelled> {
-        let geometry = self.emulator.geometry();
-        let layout = self.candidates.layout();
-        if self.chunks_to_floor_check == 0 {
-            self.floor = self.candidates.min_score();
-            self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
-        }
-        self.chunks_to_floor_check -= 1;
-        // Thirty-two parents have about 450 children: enough to fill vector registers, and few
-        // enough to fit into the L1 cache.
-        for parents in parents.chunks(32) {
-            self.wells.clear();
-            self.lines.clear();
-            self.hints.clear();
-            for parent in parents {
-                let well = parent
-                    .well
-                    .unpack(geometry)
-                    .expect("wells in a frontier are valid for the emulator's geometry");
-                let hint = well.hash() as u8;
-                self.emulator.expand(&well, &mut self.children);
-                self.wells.extend_from_slice(self.children.wells());
-                let cleared = self.children.lines().iter();
-                let lines = cleared.map(|&more| parent.lines.saturating_add(u16::from(more)));
-                self.lines.extend(lines);
-                self.hints.resize(self.wells.len(), hint);
-            }
-            self.stats.children += self.wells.len() as u64;
-            let (floor, scores) = (self.floor, &mut self.scores);
-            self.evaluator
-                .score_from(floor, &self.wells, &self.lines, scores);
-            for index in 0..self.wells.len() {
-                let well = NodeWell::pack(geometry, &self.wells[index]);
-                let hash = well.hash();
-                let score = self.scores[index];
-                let table = layout.table_of(hash);
-                if !self.candidates.accepts(table, rank(score, hash)) {
-                    continue;
-                }
-                let node = Node {
-                    score,
-                    well,
-                    lines: self.lines[index],
-                    hint: self.hints[index],
-                };
-                if let Some(exchange) = self.exchange
-                    && let Owner::Peer(peer) = exchange.owners[table / layout.tables_per_shard()]
-                {
-                    let batch = &mut self.outgoing[usize::from(peer)];
-                    batch.push(node);
-                    if batch.len() == REMOTE_BATCH {
-                        self.send(exchange, peer)?;
-                    }
-                    continue;
-                }
-                self.batches[table].push(Candidate { node, hash });
-                if self.batches[table].len() == BATCH {
-                    self.flush(table);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, table: usize) {
-        self.stats.offered += self.batches[table].len() as u64;
-        self.candidates.offer(table, &self.batches[table]);
-        self.batches[table].clear();
-    }
-
-    fn send(&mut self, exchange: Exchange<'_>, peer: u16) -> Result<(), Cancelled> {
-        let batch = &mut self.outgoing[usize::from(peer)];
-        self.stats.sent += batch.len() as u64;
-        exchange.sink.send(peer, batch)?;
-        batch.clear();
-        Ok(())
-    }
-
-    fn flush_all(&mut self) -> Result<(), Cancelled> {
-        for table in 0..self.batches.len() {
-            if !self.batches[table].is_empty() {
-                self.flush(table);
-            }
-        }
-        if let Some(exchange) = self.exchange {
-            for peer in 0..exchange.peers {
-                if !self.outgoing[usize::from(peer)].is_empty() {
-                    self.send(exchange, peer)?;
-                }
-            }
-        }
-        Ok(())
     }
 }
 

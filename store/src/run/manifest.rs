@@ -12,11 +12,12 @@ use std::path::Path;
 
 /// Format number of the runs that this version writes. This version can also read the older formats:
 ///
+/// - Format 3 is the same, but its records have no field `changed`.
 /// - In format 2, each depth has its own line in `depths.jsonl` and its own tables. Format 3 also allows
 ///   several depths to share a line and a table.
 /// - Format 1 is the same as format 2, except that the record fields `best_eval`, `median_eval`, `worst_eval` and
 ///   `best_lines` have the names `best_score`, `median_score`, `worst_score` and `best_game_score`.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
@@ -111,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     const TEXT: &str = r#"{
-  "format": 3,
+  "format": 4,
   "geometry": {
     "width": 10,
     "height": 16

@@ -33,7 +33,7 @@ impl Executor {
             return Err(OrderError::superseded(format!("epoch {number} is over")));
         }
         let generation = self.halt();
-        let start = order.spec.check()?;
+        let start = order.spec.check_for_cluster()?;
         order.spec.check_search(&self.search)?;
         let emulator = order.spec.emulator()?;
         let assignment = Assignment::of(&self.name, &order)?;

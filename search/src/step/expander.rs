@@ -1,0 +1,187 @@
+//! The expansion of parents on one thread.
+
+use super::candidates::{Candidate, Candidates};
+use super::cut::rank;
+use super::loops::{LoopCollector, LoopWorker};
+use super::{BATCH, Cancelled, Exchange, Owner, REMOTE_BATCH, Step, StepStats, Targets, lock};
+use crate::evaluator::Evaluator;
+use crate::node::{Node, NodeWell};
+use hatebeam_game::{Children, Emulator, Well};
+
+/// Number of tables below which a thread reads the floors of all tables once per chunk of parents.
+/// With more tables, it reads them less often, so that the cost remains negligible.
+const TABLES_PER_FLOOR_CHECK: usize = 4096;
+
+/// The state of one thread of an expansion.
+pub(super) struct Expander<'a> {
+    emulator: &'a Emulator,
+    pub(super) evaluator: Evaluator,
+    candidates: &'a Candidates,
+    exchange: Option<Exchange<'a>>,
+    loops: Option<LoopWorker<'a>>,
+    children: Children,
+    wells: Vec<Well>,
+    lines: Vec<u16>,
+    hints: Vec<u8>,
+    /// For each child, the index of its parent in the frontier. Empty unless the depth applies the loop rule.
+    parents: Vec<u32>,
+    scores: Vec<i32>,
+    /// The current batch for each table.
+    batches: Vec<Vec<Candidate>>,
+    /// The current batch for each peer.
+    outgoing: Vec<Vec<Node>>,
+    /// Score below which all tables reject a child.
+    floor: i32,
+    /// Number of chunks until the next update of `floor`.
+    chunks_to_floor_check: usize,
+    pub(super) stats: StepStats,
+}
+
+impl<'a> Expander<'a> {
+    pub(super) fn new(step: &'a Step, targets: Targets<'a>) -> Expander<'a> {
+        let Targets {
+            candidates,
+            exchange,
+            loops,
+        } = targets;
+        let peers = exchange.map_or(0, |exchange| usize::from(exchange.peers));
+        Expander {
+            emulator: &step.emulator,
+            evaluator: lock(&step.evaluators).pop().unwrap_or_else(|| {
+                Evaluator::new(&step.emulator, &step.spec)
+                    .expect("`Step::new` has created an evaluator with this specification")
+            }),
+            candidates,
+            exchange,
+            loops: loops.map(LoopCollector::worker),
+            children: Children::new(),
+            wells: Vec::new(),
+            lines: Vec::new(),
+            hints: Vec::new(),
+            parents: Vec::new(),
+            scores: Vec::new(),
+            batches: vec![Vec::new(); candidates.layout().tables()],
+            outgoing: vec![Vec::new(); peers],
+            floor: i32::MIN,
+            chunks_to_floor_check: 0,
+            stats: StepStats::default(),
+        }
+    }
+
+    /// Expands parents. `first` is the index of the first parent in the frontier.
+    pub(super) fn expand(&mut self, first: u32, parents: &[Node]) -> Result<(), Cancelled> {
+        let geometry = self.emulator.geometry();
+        let layout = self.candidates.layout();
+        if self.chunks_to_floor_check == 0 {
+            self.floor = self.candidates.min_score();
+            self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
+        }
+        self.chunks_to_floor_check -= 1;
+        // Thirty-two parents have about 450 children: enough to fill vector registers, and few
+        // enough to fit into the L1 cache.
+        for (firsts, parents) in (first..).step_by(32).zip(parents.chunks(32)) {
+            self.generate(firsts, parents);
+            self.stats.children += self.wells.len() as u64;
+            let (floor, scores) = (self.floor, &mut self.scores);
+            self.evaluator
+                .score_from(floor, &self.wells, &self.lines, scores);
+            for index in 0..self.wells.len() {
+                let well = NodeWell::pack(geometry, &self.wells[index]);
+                let hash = well.hash();
+                let score = self.scores[index];
+                let table = layout.table_of(hash);
+                if !self.candidates.accepts(table, rank(score, hash)) {
+                    continue;
+                }
+                let node = Node {
+                    score,
+                    well,
+                    lines: self.lines[index],
+                    hint: self.hints[index],
+                };
+                if let Some(loops) = &mut self.loops {
+                    let shard = table / layout.tables_per_shard();
+                    loops.add(shard, self.parents[index], &node);
+                }
+                if let Some(exchange) = self.exchange
+                    && let Owner::Peer(peer) = exchange.owners[table / layout.tables_per_shard()]
+                {
+                    let batch = &mut self.outgoing[usize::from(peer)];
+                    batch.push(node);
+                    if batch.len() == REMOTE_BATCH {
+                        self.send(exchange, peer)?;
+                    }
+                    continue;
+                }
+                self.batches[table].push(Candidate { node, hash });
+                if self.batches[table].len() == BATCH {
+                    self.flush(table);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the contents of the buffers with the children of these parents. `first` is the index of the
+    /// first parent in the frontier.
+    #[inline]
+    fn generate(&mut self, first: u32, parents: &[Node]) {
+        let geometry = self.emulator.geometry();
+        self.wells.clear();
+        self.lines.clear();
+        self.hints.clear();
+        self.parents.clear();
+        for (index, parent) in (first..).zip(parents) {
+            let well = parent
+                .well
+                .unpack(geometry)
+                .expect("wells in a frontier are valid for the emulator's geometry");
+            let hint = well.hash() as u8;
+            let mild = self.emulator.expand(&well, &mut self.children);
+            if let Some(loops) = &mut self.loops {
+                loops.apply_rule(self.emulator, index, &well, mild, &mut self.children);
+            }
+            self.wells.extend_from_slice(self.children.wells());
+            let cleared = self.children.lines().iter();
+            let lines = cleared.map(|&more| parent.lines.saturating_add(u16::from(more)));
+            self.lines.extend(lines);
+            self.hints.resize(self.wells.len(), hint);
+            if self.loops.is_some() {
+                self.parents.resize(self.wells.len(), index);
+            }
+        }
+    }
+
+    fn flush(&mut self, table: usize) {
+        self.stats.offered += self.batches[table].len() as u64;
+        self.candidates.offer(table, &self.batches[table]);
+        self.batches[table].clear();
+    }
+
+    fn send(&mut self, exchange: Exchange<'_>, peer: u16) -> Result<(), Cancelled> {
+        let batch = &mut self.outgoing[usize::from(peer)];
+        self.stats.sent += batch.len() as u64;
+        exchange.sink.send(peer, batch)?;
+        batch.clear();
+        Ok(())
+    }
+
+    pub(super) fn flush_all(&mut self) -> Result<(), Cancelled> {
+        for table in 0..self.batches.len() {
+            if !self.batches[table].is_empty() {
+                self.flush(table);
+            }
+        }
+        if let Some(loops) = &mut self.loops {
+            loops.flush();
+        }
+        if let Some(exchange) = self.exchange {
+            for peer in 0..exchange.peers {
+                if !self.outgoing[usize::from(peer)].is_empty() {
+                    self.send(exchange, peer)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
