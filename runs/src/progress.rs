@@ -50,6 +50,7 @@ const NETWORK: &[(f64, f64)] = &[
     (3.6, 60.0),
     (4.0, 78.0),
     (5.0, 81.0),
+    (5.4, 91.0),
 ];
 /// Rows cleared by the best games found with the other evaluators, in the same form as [`PATTERNS`]. The numbers were
 /// measured with `knewjade` and the published weights.
