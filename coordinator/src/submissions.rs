@@ -67,8 +67,8 @@ fn run_of(key: &str) -> Option<&str> {
     Some(name.rsplit_once('-')?.0)
 }
 
-/// Adopts submitted runs at regular intervals. When the lease is lost, the sender of `renewals` is dropped. The
-/// function then adopts no more runs and waits forever, so it never returns.
+/// Adopts submitted runs at regular intervals, and never returns. When the lease is lost, the sender of `renewals` is
+/// dropped. After the next adoption, the function then waits forever.
 pub(crate) async fn keep_adopting(
     parts: Arc<Parts>,
     mut renewals: watch::Receiver<u64>,
@@ -82,8 +82,8 @@ pub(crate) async fn keep_adopting(
                 continue;
             }
         };
-        // The next renewal may have been sent before the notes were listed. Only the second renewal from now proves
-        // that this coordinator still holds the lease.
+        // The request for the next renewal may have begun before the notes were listed. Only the second renewal from now
+        // proves that this coordinator held the lease afterwards.
         let enough = *renewals.borrow() + 2;
         if renewals.wait_for(|&count| count >= enough).await.is_err() {
             return std::future::pending().await;

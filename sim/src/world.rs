@@ -329,7 +329,8 @@ fn quiet(world: &World) {
     world.network.heal_all();
     for machine in world.machines() {
         machine.end_faults();
-        // The twin (the second process with a worker's name) is switched on only if the plan has done so before.
+        // The twin is a second process with the same name as another worker. It starts only if the plan has started it
+        // before.
         let is_twin = machine.target == Target::Worker(world.plan.all_workers);
         if !is_twin || machine.is_wanted() {
             machine.start();

@@ -25,8 +25,8 @@ pub struct ResultView<'a> {
     pub replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
-    /// If the search found a better game that HATETRIS does not allow, because a well is repeated: the number, counted
-    /// from 1, of the piece that HATETRIS replaces in that game. Otherwise `None`.
+    /// The number, counted from 1, of the first piece that HATETRIS replaces in the search's best game, because a well is
+    /// repeated. The reported game then ends earlier or is another one. `None` if HATETRIS replaces no piece.
     pub parted_at: Option<usize>,
     /// Number of children, summed over all depths.
     children: u64,

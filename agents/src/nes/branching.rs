@@ -1,4 +1,4 @@
-//! The search with branching from the same article as the search in `bfs.rs`. It tries the best placements of the
+//! The search with branching, from the article that also published the search in `bfs.rs`. It tries the best placements of the
 //! current piece and the next piece, and then the best placements of each possible further piece. Lower
 //! values are better.
 
@@ -90,7 +90,7 @@ struct Candidate {
 }
 
 impl Branching {
-    /// Creates the search for boards with the given rule set.
+    /// Creates the search for boards with these rows.
     pub fn new(rows: Rows, weights: Weights, widths: Widths) -> Branching {
         Branching {
             weights,
@@ -165,8 +165,8 @@ impl Branching {
         })
     }
 
-    /// Returns the lowest value of a placement of `piece`, the last piece of the search. A tetris with this piece does
-    /// not lower the value.
+    /// Returns the lowest value of a placement of `piece`, the last piece of the search, plus the bonus for `tetrises`
+    /// earlier tetrises. If this placement is a tetris, its own bonus is not included. The bonus is negative.
     fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
         evaluate_all(
             board,
@@ -182,7 +182,8 @@ impl Branching {
         let Some(best) = best else {
             return LOST;
         };
-        // Only a tetris can have such a low value. Checking the value first avoids locking the piece in most cases.
+        // A placement that is a tetris always has a value this low. Checking the value first avoids locking the piece in
+        // most cases.
         let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
         let offset = if is_tetris { -TETRIS } else { 0.0 };
         best.value + offset + f64::from(tetrises) * TETRIS

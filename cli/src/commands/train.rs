@@ -17,7 +17,7 @@ use std::time::Instant;
 #[derive(Debug, clap::Args)]
 #[command(after_help = TRAIN_HELP)]
 pub(crate) struct TrainArgs {
-    /// Folder of the training; an existing training in the folder is resumed
+    /// Folder for the network and its training state; a training that the folder already contains is resumed
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Recipe as a TOML file, or a network file, which contains its recipe [default: the recipe of the training in the
@@ -85,7 +85,7 @@ impl TrainArgs {
             ensure!(
                 wanted.is_none_or(|recipe| recipe == *trainer.recipe()),
                 Failure::Usage(format!(
-                    "{} contains a training with another recipe: name another folder, or omit --recipe",
+                    "{} was trained with another recipe: choose another folder, or omit --recipe",
                     self.folder.display()
                 ))
             );

@@ -1,5 +1,5 @@
-//! Thread pools that outlive the short tasks of a step, such as counting children to find the cut. Starting 71 threads
-//! takes a millisecond. A waiting thread starts a task in less than a tenth of a millisecond.
+//! Thread pools for the short tasks of a step (the search of one depth), such as counting scores. Without a pool, each
+//! task would start its threads again, and starting 71 threads takes a millisecond. A waiting thread starts a task in less than a tenth of a millisecond.
 
 use super::lock;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};

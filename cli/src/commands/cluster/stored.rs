@@ -18,8 +18,8 @@ use std::fmt::Write as _;
 /// The object store to use instead of the runs on this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FromStoreArgs {
-    /// Object store of a coordinator whose runs to use instead of the runs on this machine: a folder, or
-    /// s3://BUCKET/PREFIX. The coordinator does not need to be running
+    /// Use the runs in a coordinator's object store instead of the runs on this machine: a folder, or s3://BUCKET/PREFIX.
+    /// The coordinator does not need to be running
     #[arg(long, value_name = "PLACE", conflicts_with = "state")]
     store: Option<String>,
     #[command(flatten)]
