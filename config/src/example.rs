@@ -18,7 +18,8 @@ settings.";
 const SHARED_HEAD: &str =
     "Flags for all commands. The section of a command takes precedence over this section.";
 
-/// Returns the text of a configuration file with every flag of the command line `all`, commented out.
+/// Returns the text of a configuration file with a commented line for every flag of the program. `all` is the program's
+/// command line.
 pub fn example(all: &Command) -> String {
     let commands = commands(all);
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! Storage of evaluators' networks in the object store, with keys of the form `networks/<digest>`.
 //!
 //! A key contains the digest of its object, so all writers of a key write the same bytes. Runs with the same network
-//! share the object, and removing a run keeps it.
+//! share the object, so removing a run does not remove it.
 
 use crate::error::ManifestError;
 use bytes::Bytes;

@@ -291,7 +291,7 @@ fn prepare_creates_secrets_and_keeps_existing_ones() {
     let mut made = BTreeMap::new();
     for (name, secret) in table(&file, "/secrets") {
         let secret = dir.path().join(text(secret, "/file"));
-        // The file in /run/secrets has the secret's name, which must be the file name that the program reads.
+        // The container sees the file under the secret's name, so both names must be equal.
         assert_eq!(secret.file_name().unwrap().to_str(), Some(name));
         made.insert(secret.clone(), fs::read(&secret).unwrap());
         let mode = secret.metadata().unwrap().permissions().mode() & 0o777;

@@ -13,7 +13,7 @@ impl RunDriver {
     /// too often.
     ///
     /// Returns an error if the depth had too many permanent failures, if too many attempts ended with the loss of a
-    /// worker, or if damage was reported and cannot be checked.
+    /// worker, or if a worker reported damaged tables and they cannot be checked.
     pub(super) async fn recover(
         &mut self,
         error: WorkerError,

@@ -1,5 +1,5 @@
 //! Commit of a depth: the worker writes its wells of this depth as tables, uploads the tables, and caches them on this
-//! machine for later epochs.
+//! machine for later epochs (periods with a fixed set of workers).
 
 use crate::epoch::{Committed, Epoch};
 use crate::error::OrderError;

@@ -27,7 +27,7 @@ pub(crate) struct SubmitArgs {
         hide_default_value = true
     )]
     max_depth: u32,
-    /// Maximum cost in dollars: the run stops before a depth that would exceed the limit, and its best game is read back.
+    /// Maximum cost in dollars: the run stops before a depth that would exceed the limit, and stores its best game.
     /// To resume the run, submit it again with a higher limit [default: no limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<Micros>,
