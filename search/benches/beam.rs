@@ -85,25 +85,33 @@ fn root() -> Node {
     }
 }
 
+/// Returns the lowest score in a frontier.
+fn worst(frontier: &Frontier) -> i32 {
+    let scores = frontier.nodes().map(|node| node.score);
+    scores.min().unwrap_or(0)
+}
+
 fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = EvaluatorSpec::new(kind, quiescence);
     let step =
         Step::new(&emulator, spec, ShardLayout::local(width), 1).expect("the weights are in range");
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut frontier = Frontier::new(0, [root()], ShardLayout::local(width));
+    let mut frontier = Arc::new(Frontier::new(0, [root()], ShardLayout::local(width)));
+    let mut cuts = RecentCuts::default();
     let (mut children, mut seconds) = (0, 0.0);
-    let mut last = Frontier::default();
-    while frontier.depth < 30 {
+    let mut last = Arc::clone(&frontier);
+    while frontier.depth < 40 {
         let start = Instant::now();
         let (next, stats) = step
-            .run(&frontier, &cancel, &progress)
+            .advance(Arc::clone(&frontier), cuts.floor(), &cancel, &progress)
             .expect("the step is not cancelled");
         if frontier.depth >= 20 {
             children += stats.children;
             seconds += start.elapsed().as_secs_f64();
         }
-        last = std::mem::replace(&mut frontier, next);
+        cuts.add(next.len() as u64, worst(&next), width as u64);
+        last = std::mem::replace(&mut frontier, Arc::new(next));
     }
     let whole = seconds * 1e9 / children as f64;
     // Measure only expanding and scoring, on the wells of the second-to-last depth.
@@ -162,8 +170,7 @@ fn loops(width: usize, kind: EvaluatorKind) {
             ignoring += (middle - start).as_secs_f64();
             most = most.max(past.len());
         }
-        let worst = next.nodes().map(|node| node.score).min().unwrap_or(0);
-        cuts.add(next.len() as u64, worst, width as u64);
+        cuts.add(next.len() as u64, worst(&next), width as u64);
         frontier = Arc::new(next);
     }
     println!(

@@ -6,7 +6,7 @@
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::generation::{Generation, Reached};
-use crate::network::{self, Active, Network, NetworkDigest, NetworkScorer};
+use crate::network::{Described, Network, NetworkDigest, NetworkScorer};
 use crate::patterns::{ALL_PIECES, Memory, Patterns, S_AND_Z};
 use hatebeam_game::{
     Children, Clears, Emulator, Follow, Geometry, MAX_HEIGHT, Piece, SimdLevel, Well,
@@ -328,8 +328,6 @@ pub struct Evaluator {
     patterns: Option<&'static Patterns>,
     memory: Memory,
     network: Option<NetworkScorer>,
-    /// The active features of a well, for the network.
-    active: Active,
     /// Maximum of the part of a score that depends on which pieces can clear lines.
     max_clears_score: i32,
     quiescence: Quiescence,
@@ -399,7 +397,6 @@ impl Evaluator {
             patterns,
             memory: Memory::new(),
             network: None,
-            active: Active::new(),
             max_clears_score: max_clears_score(|clears| match patterns {
                 Some(patterns) => patterns.clears_score(clears),
                 None => weights.clears_score(clears),
@@ -429,7 +426,6 @@ impl Evaluator {
         let spec = EvaluatorSpec::new(EvaluatorKind::PlainHoles, quiescence);
         let mut evaluator = Evaluator::new(emulator, &spec).expect("plain weights are in range");
         evaluator.network = Some(NetworkScorer::new(network));
-        evaluator.max_clears_score = i32::MAX;
         evaluator
     }
 
@@ -536,17 +532,32 @@ impl Evaluator {
             );
             let batch = wells.iter().zip(lines).zip(&self.features).zip(out);
             for (lane, (((well, &lines), features), out)) in batch.enumerate() {
-                let mut score = match (&self.network, self.patterns) {
-                    (Some(_), _) => 0,
+                // `score` and `bound` are the score without the part that depends on the pieces that can clear
+                // lines, and an upper bound of the score.
+                let (mut score, bound) = match (&mut self.network, self.patterns) {
+                    (Some(network), _) => {
+                        let open = &self.open;
+                        let described = Described {
+                            well,
+                            open,
+                            lane,
+                            features,
+                        };
+                        (0, network.begin(self.level, &described))
+                    }
                     (None, Some(patterns)) => {
                         let (memory, open) = (&mut self.memory, &self.open);
-                        patterns.sum(memory, well, open, lane, features, lines)
+                        let sum = patterns.sum(memory, well, open, lane, features, lines);
+                        (sum, sum.saturating_add(self.max_clears_score))
                     }
-                    (None, None) => self.weights.sum(features, lines),
+                    (None, None) => {
+                        let sum = self.weights.sum(features, lines);
+                        (sum, sum.saturating_add(self.max_clears_score))
+                    }
                 };
                 // Finding the pieces that can clear a line is half of the work. It is skipped if they
                 // cannot raise the score to the floor.
-                if score.saturating_add(self.max_clears_score) < floor {
+                if bound < floor {
                     continue;
                 }
                 if wants_clears {
@@ -556,12 +567,8 @@ impl Evaluator {
                     });
                     let lowest = usize::from(features.surface_height);
                     let clears = self.emulator.clears(well, lowest, follow);
-                    score = score.saturating_add(match (&mut self.network, self.patterns) {
-                        (Some(network), _) => {
-                            let active = &mut self.active;
-                            network::list::<true>(well, &self.open, lane, features, clears, active);
-                            network.value(self.level, active)
-                        }
+                    score = score.saturating_add(match (&self.network, self.patterns) {
+                        (Some(network), _) => network.finish(clears),
                         (None, Some(patterns)) => patterns.clears_score(clears),
                         (None, None) => self.weights.clears_score(clears),
                     });
@@ -581,12 +588,7 @@ impl Evaluator {
     }
 }
 
-/// Returns the maximum of `clears_score` over all sets of pieces that can clear lines (`pieces`) and
-/// their subsets of pieces that can clear several lines (`several`).
+/// Returns the maximum of `clears_score`.
 fn max_clears_score(clears_score: impl Fn(Clears) -> i32) -> i32 {
-    let sets = (0..=ALL_PIECES).flat_map(|pieces| {
-        let several = (0..=ALL_PIECES).filter(move |several| several & !pieces == 0);
-        several.map(move |several| Clears { pieces, several })
-    });
-    sets.map(clears_score).max().unwrap_or(0)
+    Clears::all().map(clears_score).max().unwrap_or(0)
 }

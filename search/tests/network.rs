@@ -175,6 +175,34 @@ fn values_match_the_definition_at_every_level() {
     }
 }
 
+#[test]
+fn scores_from_a_floor_are_exact_or_below_the_floor() {
+    let shipped = Network::find(Network::shipped("network").unwrap().digest()).unwrap();
+    for (network, least_skipped) in NETWORKS.iter().zip([0, 0]).chain([(&shipped, 100)]) {
+        for level in SimdLevel::available() {
+            let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
+            let mut evaluator =
+                Evaluator::with_network(&emulator, Arc::clone(network), Quiescence::Off);
+            let lines = vec![0; WELLS.len()];
+            let (mut exact, mut scores) = (Vec::new(), Vec::new());
+            evaluator.score(&WELLS, &lines, &mut exact);
+            let mut sorted = exact.clone();
+            sorted.sort_unstable();
+            let mut skipped = 0;
+            for tenth in [1, 5, 9] {
+                let floor = sorted[sorted.len() * tenth / 10];
+                evaluator.score_from(floor, &WELLS, &lines, &mut scores);
+                for (&score, &exact) in scores.iter().zip(&exact) {
+                    let unknown = score == i32::MIN && exact < floor;
+                    assert!(score == exact || unknown, "{level}: {score} != {exact}");
+                    skipped += usize::from(unknown);
+                }
+            }
+            assert!(skipped >= least_skipped, "{level}: {skipped}");
+        }
+    }
+}
+
 /// Returns the score of a well under [`Quiescence::First`], and the leaf (the well with this score).
 /// Does not limit the number of wells.
 fn quiescence_by_definition(

@@ -176,6 +176,15 @@ pub struct Clears {
 }
 
 impl Clears {
+    /// Returns all values with valid fields: each set of pieces with each of its subsets for `several`.
+    pub fn all() -> impl Iterator<Item = Clears> {
+        let sets = 0..1u8 << Piece::ALL.len();
+        sets.clone().flat_map(move |pieces| {
+            let subsets = sets.clone().filter(move |several| several & !pieces == 0);
+            subsets.map(move |several| Clears { pieces, several })
+        })
+    }
+
     /// Returns the first piece that can clear a line but cannot clear two or more at once.
     #[inline]
     pub fn single(self) -> Option<Piece> {

@@ -64,13 +64,9 @@ const CLEARING: Count = Count::after(COVERED.end(), 128);
 const CLEARING_SEVERAL: Count = Count::after(CLEARING.end(), 128);
 /// Number of filled cells, halved.
 const FILLED: Count = Count::after(CLEARING_SEVERAL.end(), 81);
-const COUNTS: usize = 7;
 
 /// Number of features.
 pub const FEATURES: usize = FILLED.end();
-
-/// Maximum number of active features of a well.
-const MAX_ACTIVE: usize = MAX_HEIGHT * (1 + Surrounding::MAX_FEATURES) + COUNTS;
 
 /// For each value of a row, the value with bit `x` moved to bit `3x`.
 static SPREAD: [u32; ROW_VALUES] = {
@@ -99,16 +95,22 @@ const CLEAN: u32 = 1 << (3 * COLUMNS);
 pub(super) struct Surrounding(pub(super) u32);
 
 impl Surrounding {
-    /// Maximum number of features that one surrounding determines.
-    const MAX_FEATURES: usize = WINDOWS + 1;
+    /// Returns the cells of the row, with bit `x` for column `x`.
+    #[inline(always)]
+    fn row(self) -> u32 {
+        // Bit `3x` moves to bit `x` in four steps, the inverse of `SPREAD`.
+        let row = self.0 & 0x0924_9249;
+        let row = (row | row >> 2) & 0x030c_30c3;
+        let row = (row | row >> 4) & 0x0300_f00f;
+        let row = (row | row >> 8) & 0x0300_00ff;
+        (row | row >> 16) & u32::from(FULL)
+    }
 
     /// Calls `each` with each feature that this surrounding determines.
     #[inline(always)]
     pub(super) fn features(self, mut each: impl FnMut(u32)) {
         if self.0 & CLEAN != 0 {
-            let cell = |x: usize| (self.0 >> (3 * x) & 1) << x;
-            let row: u32 = (0..COLUMNS).map(cell).sum();
-            each(CLEAN_ROWS as u32 + row);
+            each(CLEAN_ROWS as u32 + self.row());
         }
         for window in 0..WINDOWS {
             let value = self.0 >> (3 * window) & (WINDOW_VALUES - 1) as u32;
@@ -117,85 +119,65 @@ impl Surrounding {
     }
 }
 
-/// The active features of a well.
-pub(crate) struct Active {
-    features: [u32; MAX_ACTIVE],
-    len: usize,
-    surroundings: [Surrounding; MAX_HEIGHT],
-    rows: usize,
+/// A part of a well's active features.
+pub(super) enum Input {
+    /// One feature.
+    Feature(u32),
+    /// The features that a surrounding determines.
+    Surrounding(Surrounding),
 }
 
-impl Active {
-    pub(crate) const fn new() -> Active {
-        Active {
-            features: [0; MAX_ACTIVE],
-            len: 0,
-            surroundings: [Surrounding(0); MAX_HEIGHT],
-            rows: 0,
+/// A well, with what is known about it.
+pub(crate) struct Described<'a> {
+    pub(crate) well: &'a Well,
+    /// The open cells of several wells.
+    pub(crate) open: &'a Rows,
+    /// The lane of `open` with this well's open cells.
+    pub(crate) lane: usize,
+    pub(crate) features: &'a Features,
+}
+
+impl Described<'_> {
+    /// Calls `each` with all active features of the well, except those of the [pieces that can clear
+    /// lines](clears_features).
+    #[inline(always)]
+    pub(super) fn inputs(&self, mut each: impl FnMut(Input)) {
+        let stack = usize::from(self.features.stack_height).min(MAX_HEIGHT);
+        let mut filled = 0;
+        // The bits of three interleaved rows. The lowest of the three bits of each column is for the current row.
+        let mut three = 0;
+        for distance in 0..stack {
+            let y = stack - 1 - distance;
+            let row = self.well.rows()[y] & FULL;
+            let shut = !self.open[y][self.lane] & FULL;
+            filled += row.count_ones();
+            each(Input::Feature(
+                (distance * ROW_VALUES) as u32 + u32::from(row),
+            ));
+            // The mask removes the bit that the shift moves from one column into the next.
+            three = (three << 1 & 0x36db_6db6) | SPREAD[usize::from(shut)];
+            let surrounding = Surrounding(three | (CLEAN * u32::from(row == shut)));
+            each(Input::Surrounding(surrounding));
         }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, feature: u32) {
-        self.features[self.len] = feature;
-        self.len += 1;
-    }
-
-    #[inline(always)]
-    pub(crate) fn features(&self) -> &[u32] {
-        &self.features[..self.len]
-    }
-
-    /// Returns the surroundings of the rows. The list that [`features`](Active::features) returns does not contain the
-    /// features that these surroundings determine.
-    #[inline(always)]
-    pub(super) fn surroundings(&self) -> &[Surrounding] {
-        &self.surroundings[..self.rows]
+        let lowest = usize::from(self.features.surface_height).min(MAX_HEIGHT);
+        let [covered, enclosed, enclosed_rows] = self.features.all.map(usize::from);
+        each(Input::Feature(
+            SHAPE.feature(stack * (MAX_HEIGHT + 1) + lowest),
+        ));
+        each(Input::Feature(ENCLOSED_ROWS.feature(enclosed_rows)));
+        each(Input::Feature(ENCLOSED.feature(enclosed)));
+        each(Input::Feature(COVERED.feature(covered)));
+        each(Input::Feature(FILLED.feature(filled as usize / 2)));
     }
 }
 
-/// Replaces the contents of `active` with the active features of a well. Lane `lane` of `open` contains the well's open
-/// cells. If `SURROUNDINGS` is true, stores the surroundings of rows instead of the features that they determine.
-#[inline]
-pub(crate) fn list<const SURROUNDINGS: bool>(
-    well: &Well,
-    open: &Rows,
-    lane: usize,
-    features: &Features,
-    clears: Clears,
-    active: &mut Active,
-) {
-    active.len = 0;
-    active.rows = 0;
-    let stack = usize::from(features.stack_height).min(MAX_HEIGHT);
-    let mut filled = 0;
-    // The bits of three interleaved rows. The lowest of the three bits of each column is for the current row.
-    let mut three = 0;
-    for distance in 0..stack {
-        let y = stack - 1 - distance;
-        let row = well.rows()[y] & FULL;
-        let shut = !open[y][lane] & FULL;
-        filled += row.count_ones();
-        active.push((distance * ROW_VALUES) as u32 + u32::from(row));
-        // The mask removes the bit that the shift moves from one column into the next.
-        three = (three << 1 & 0x36db_6db6) | SPREAD[usize::from(shut)];
-        let surrounding = Surrounding(three | (CLEAN * u32::from(row == shut)));
-        if SURROUNDINGS {
-            active.surroundings[distance] = surrounding;
-            active.rows = distance + 1;
-        } else {
-            surrounding.features(|feature| active.push(feature));
-        }
-    }
-    let lowest = usize::from(features.surface_height).min(MAX_HEIGHT);
-    active.push(SHAPE.feature(stack * (MAX_HEIGHT + 1) + lowest));
-    let [covered, enclosed, enclosed_rows] = features.all.map(usize::from);
-    active.push(ENCLOSED_ROWS.feature(enclosed_rows));
-    active.push(ENCLOSED.feature(enclosed));
-    active.push(COVERED.feature(covered));
-    active.push(CLEARING.feature(usize::from(clears.pieces)));
-    active.push(CLEARING_SEVERAL.feature(usize::from(clears.several)));
-    active.push(FILLED.feature(filled as usize / 2));
+/// Returns the features of the pieces that can clear lines.
+#[inline(always)]
+pub(super) fn clears_features(clears: Clears) -> [u32; 2] {
+    [
+        CLEARING.feature(usize::from(clears.pieces)),
+        CLEARING_SEVERAL.feature(usize::from(clears.several)),
+    ]
 }
 
 /// Lists the active features of wells, for training.
@@ -203,7 +185,7 @@ pub struct FeatureLister {
     emulator: Emulator,
     features: [Features; LANES],
     open: Rows,
-    active: Active,
+    active: Vec<u32>,
 }
 
 impl FeatureLister {
@@ -213,7 +195,7 @@ impl FeatureLister {
             emulator: emulator.clone(),
             features: [Features::default(); LANES],
             open: [[0; LANES]; MAX_HEIGHT],
-            active: Active::new(),
+            active: Vec::new(),
         }
     }
 
@@ -227,8 +209,24 @@ impl FeatureLister {
                 let lowest = usize::from(features.surface_height);
                 let clears = self.emulator.clears(well, lowest, None);
                 let active = &mut self.active;
-                list::<false>(well, &self.open, lane, features, clears, active);
-                each(self.active.features());
+                active.clear();
+                let described = Described {
+                    well,
+                    open: &self.open,
+                    lane,
+                    features,
+                };
+                described.inputs(|input| match input {
+                    Input::Feature(feature) => active.push(feature),
+                    Input::Surrounding(surrounding) => {
+                        surrounding.features(|feature| active.push(feature));
+                    }
+                });
+                // Training adds up 32-bit floats in this order, so another order would give another network.
+                let filled = active.pop();
+                active.extend(clears_features(clears));
+                active.extend(filled);
+                each(active);
             }
         }
     }

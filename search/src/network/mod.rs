@@ -15,11 +15,11 @@ mod registry;
 mod sum;
 
 pub use file::{MAX_HEADER_BYTES, MAX_NETWORK_BYTES, NetworkError};
-pub(crate) use inputs::{Active, list};
+pub(crate) use inputs::Described;
 pub use inputs::{FEATURES, FeatureLister};
-use sum::Memory;
+use sum::{ClearsRange, Memory};
 
-use hatebeam_game::SimdLevel;
+use hatebeam_game::{Clears, SimdLevel};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -148,29 +148,60 @@ impl Network {
     fn row<const BLOCKS: usize>(&self, feature: u32) -> &[Block; BLOCKS] {
         &self.rows.as_chunks::<BLOCKS>().0[feature as usize]
     }
+
+    /// Returns the row of a feature. The number of blocks need not be known at compile time.
+    fn blocks_of(&self, feature: u32) -> &[Block] {
+        &self.rows[feature as usize * self.blocks..][..self.blocks]
+    }
 }
 
 /// A network and its cache of sums. Each network needs its own cache, because the sums depend on the weights.
 pub(crate) struct NetworkScorer {
     network: Arc<Network>,
     memory: Memory,
+    range: Option<ClearsRange>,
+    /// The sum of weights for the well passed to [`NetworkScorer::begin`].
+    sum: [Block; MAX_BLOCKS],
 }
 
 impl NetworkScorer {
     pub(crate) fn new(network: Arc<Network>) -> NetworkScorer {
         NetworkScorer {
             memory: Memory::new(&network),
+            range: ClearsRange::new(&network),
+            sum: [Block::ZERO; MAX_BLOCKS],
             network,
         }
     }
 
-    /// Returns the value of a well with these active features, as a multiple of 1/[`VALUE_ONE`].
+    /// Adds up the weights of a well's features, and returns an upper bound of its value. The bound holds for any pieces
+    /// that can clear lines, which take longer to find than the bound.
     #[inline]
-    pub(crate) fn value(&mut self, level: SimdLevel, active: &Active) -> i32 {
-        let (network, memory) = (&*self.network, &mut self.memory);
+    pub(crate) fn begin(&mut self, level: SimdLevel, well: &Described<'_>) -> i32 {
+        match self.network.blocks {
+            1 => self.begin_blocks::<1>(level, well),
+            _ => self.begin_blocks::<2>(level, well),
+        }
+    }
+
+    #[inline(always)]
+    fn begin_blocks<const BLOCKS: usize>(&mut self, level: SimdLevel, well: &Described<'_>) -> i32 {
+        let sum = sum::sum::<BLOCKS>(level, &self.network, &mut self.memory, well);
+        self.sum[..BLOCKS].copy_from_slice(&sum);
+        match &self.range {
+            Some(range) => range.upper_bound(&self.network, &sum),
+            None => i32::MAX,
+        }
+    }
+
+    /// Returns the value of the well passed to [`NetworkScorer::begin`], as a multiple of 1/[`VALUE_ONE`]. `clears` are
+    /// the pieces that can clear lines in this well.
+    #[inline]
+    pub(crate) fn finish(&self, clears: Clears) -> i32 {
+        let (network, [first, second]) = (&*self.network, self.sum);
         match network.blocks {
-            1 => sum::value::<1>(level, network, memory, active),
-            _ => sum::value::<2>(level, network, memory, active),
+            1 => sum::value(network, [first], clears),
+            _ => sum::value(network, [first, second], clears),
         }
     }
 }

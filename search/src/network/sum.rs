@@ -1,8 +1,8 @@
 //! Computes the value of a well from its active features. For the formula, see [`super`].
 
-use super::inputs::Surrounding;
-use super::{Active, BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};
-use hatebeam_game::SimdLevel;
+use super::inputs::{Described, Input, Surrounding, clears_features};
+use super::{BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};
+use hatebeam_game::{Clears, SimdLevel};
 
 /// Number of sums in a [`Memory`]. With 16 lanes, the sums take 256 KiB, which fits into most L2 caches.
 const MEMORY: usize = 1 << 13;
@@ -25,34 +25,22 @@ impl Memory {
         }
     }
 
-    /// Returns the sum for a surrounding. `network` must be the network that was passed to [`Memory::new`].
+    /// Returns the sum for a surrounding. If it is not in the cache, calls `calculate` to replace a sum.
     #[inline(always)]
     fn sum<const BLOCKS: usize>(
         &mut self,
-        network: &Network,
         surrounding: Surrounding,
+        calculate: impl FnOnce(&mut [Block; BLOCKS]),
     ) -> &[Block; BLOCKS] {
         let key = surrounding.0 | 1 << 31;
         let at = (key.wrapping_mul(0x9e37_79b1) >> (32 - MEMORY.ilog2())) as usize;
         let sum = &mut self.sums.as_chunks_mut::<BLOCKS>().0[at];
         if self.keys[at] != key {
             self.keys[at] = key;
-            calculate(network, surrounding, sum);
+            calculate(sum);
         }
         sum
     }
-}
-
-/// Adds up the weights of the features that a surrounding determines.
-#[cold]
-#[inline(never)]
-fn calculate<const BLOCKS: usize>(
-    network: &Network,
-    surrounding: Surrounding,
-    sum: &mut [Block; BLOCKS],
-) {
-    *sum = [Block::ZERO; BLOCKS];
-    surrounding.features(|feature| add(sum, network.row(feature)));
 }
 
 #[inline(always)]
@@ -73,32 +61,52 @@ const fn limits() -> [Block; MAX_BLOCKS] {
 }
 static LIMITS: [Block; MAX_BLOCKS] = limits();
 
-/// Computes the value without SIMD instructions or the cache.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
-    let mut sum = [Block::ZERO; BLOCKS];
-    sum.copy_from_slice(&network.bias[..BLOCKS]);
-    for &feature in active.features() {
-        add(&mut sum, network.row(feature));
-    }
-    for surrounding in active.surroundings() {
-        surrounding.features(|feature| add(&mut sum, network.row(feature)));
-    }
-    clamped_value(network, &sum)
+/// Adds the weights of a well's features to `sum`, without SIMD instructions or the cache.
+fn add_all<const BLOCKS: usize>(
+    network: &Network,
+    well: &Described<'_>,
+    sum: &mut [Block; BLOCKS],
+) {
+    well.inputs(|input| match input {
+        Input::Feature(feature) => add(sum, network.row(feature)),
+        Input::Surrounding(surrounding) => {
+            surrounding.features(|feature| add(sum, network.row(feature)));
+        }
+    });
 }
 
-/// Computes the value without SIMD instructions, but with the cache.
-#[cfg(not(target_arch = "x86_64"))]
-fn remembered<const BLOCKS: usize>(network: &Network, memory: &mut Memory, active: &Active) -> i32 {
+/// Returns the sum of the bias and the weights of a well's features, except those of the pieces that can clear
+/// lines.
+#[inline]
+#[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+pub(super) fn sum<const BLOCKS: usize>(
+    level: SimdLevel,
+    network: &Network,
+    memory: &mut Memory,
+    well: &Described<'_>,
+) -> [Block; BLOCKS] {
     let mut sum = [Block::ZERO; BLOCKS];
     sum.copy_from_slice(&network.bias[..BLOCKS]);
-    for &feature in active.features() {
-        add(&mut sum, network.row(feature));
+    match level {
+        SimdLevel::Portable => add_all(network, well, &mut sum),
+        // The 16 lanes of the built-in networks fill an AVX2 register. Only 32 lanes could gain from AVX-512.
+        // SAFETY: the level comes from an emulator, so the processor supports it. `Evaluator::new`
+        // asserts this. AVX-512 includes AVX2.
+        #[cfg(target_arch = "x86_64")]
+        _ => unsafe { x86::add_all(network, memory, well, &mut sum) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => well.inputs(|input| match input {
+            Input::Feature(feature) => add(&mut sum, network.row(feature)),
+            Input::Surrounding(surrounding) => {
+                let row = memory.sum(surrounding, |sum| {
+                    *sum = [Block::ZERO; BLOCKS];
+                    surrounding.features(|feature| add(sum, network.row(feature)));
+                });
+                add(&mut sum, row);
+            }
+        }),
     }
-    for &surrounding in active.surroundings() {
-        add(&mut sum, memory.sum::<BLOCKS>(network, surrounding));
-    }
-    clamped_value(network, &sum)
+    sum
 }
 
 /// Returns the weighted sum of the clamped lanes.
@@ -114,49 +122,77 @@ fn clamped_value<const BLOCKS: usize>(network: &Network, sum: &[Block; BLOCKS]) 
     value
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+/// Returns the value of a well. `sum` contains the sum of the weights of its other features.
 #[inline]
 pub(super) fn value<const BLOCKS: usize>(
-    _: SimdLevel,
     network: &Network,
-    memory: &mut Memory,
-    active: &Active,
+    mut sum: [Block; BLOCKS],
+    clears: Clears,
 ) -> i32 {
-    remembered::<BLOCKS>(network, memory, active)
+    for feature in clears_features(clears) {
+        add(&mut sum, network.row(feature));
+    }
+    clamped_value(network, &sum)
 }
 
-/// Returns the value of a well with these active features.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[allow(unsafe_code)]
-pub(super) fn value<const BLOCKS: usize>(
-    level: SimdLevel,
-    network: &Network,
-    memory: &mut Memory,
-    active: &Active,
-) -> i32 {
-    match level {
-        SimdLevel::Portable => portable::<BLOCKS>(network, active),
-        // SAFETY: the level comes from an emulator, so the processor supports it. `Evaluator::new`
-        // asserts this.
-        SimdLevel::Avx2 => unsafe { x86::avx2::<BLOCKS>(network, memory, active) },
-        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => {
-            if BLOCKS == 2 {
-                // SAFETY: as above.
-                unsafe { x86::avx512(network, memory, active) }
-            } else {
-                // One block fills only half of an AVX-512 register.
-                // SAFETY: as above, and AVX-512 includes AVX2.
-                unsafe { x86::avx2::<BLOCKS>(network, memory, active) }
+/// For each lane, the sums of weights with which the pieces that can clear lines raise and lower the value most.
+pub(super) struct ClearsRange {
+    best: [Block; MAX_BLOCKS],
+    worst: [Block; MAX_BLOCKS],
+}
+
+impl ClearsRange {
+    /// Returns `None` if a sum does not fit into 16 bits, which is possible only if weights are much larger than useful.
+    pub(super) fn new(network: &Network) -> Option<ClearsRange> {
+        let mut range = ClearsRange {
+            best: [Block::ZERO; MAX_BLOCKS],
+            worst: [Block::ZERO; MAX_BLOCKS],
+        };
+        let rows: Vec<[&[Block]; 2]> = Clears::all()
+            .map(|clears| clears_features(clears).map(|feature| network.blocks_of(feature)))
+            .collect();
+        for lane in 0..network.lanes() {
+            let (block, lane) = (lane / BLOCK, lane % BLOCK);
+            let weight = |row: &&[Block]| i32::from(row[block].0[lane]);
+            let sums = rows.iter().map(|rows| rows.iter().map(weight).sum::<i32>());
+            let least = sums.clone().min()?.try_into().ok()?;
+            let most = sums.max()?.try_into().ok()?;
+            let raises = network.output[block].0[lane] >= 0;
+            range.best[block].0[lane] = if raises { most } else { least };
+            range.worst[block].0[lane] = if raises { least } else { most };
+        }
+        Some(range)
+    }
+
+    /// Returns an upper bound of [`value`] for any pieces that can clear lines.
+    #[inline]
+    pub(super) fn upper_bound<const BLOCKS: usize>(
+        &self,
+        network: &Network,
+        sum: &[Block; BLOCKS],
+    ) -> i32 {
+        let mut highest = *sum;
+        let mut wraps = 0;
+        for (highest, (best, worst)) in highest.iter_mut().zip(self.best.iter().zip(&self.worst)) {
+            for lane in 0..BLOCK {
+                let (sum, best, worst) = (highest.0[lane], best.0[lane], worst.0[lane]);
+                highest.0[lane] = sum.wrapping_add(best);
+                wraps |= sum.wrapping_add(best) ^ sum.saturating_add(best);
+                wraps |= sum.wrapping_add(worst) ^ sum.saturating_add(worst);
             }
         }
+        // A lane that wraps around can have any value.
+        if wraps != 0 {
+            return i32::MAX;
+        }
+        clamped_value(network, &highest)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Active, Block, LIMITS, Memory, Network};
+    use super::{Block, Described, Input, Memory, Network, Surrounding};
     use std::arch::x86_64::*;
 
     // SAFETY, for every unsafe block in this module: memory is accessed only through references to `Block`s, which
@@ -168,67 +204,55 @@ mod x86 {
         unsafe { _mm256_load_si256(block.0.as_ptr().cast()) }
     }
 
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn avx2<const BLOCKS: usize>(
+    /// Replaces `sum` with the sum of the weights of the features that a surrounding determines.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline(never)]
+    unsafe fn calculate<const BLOCKS: usize>(
         network: &Network,
-        memory: &mut Memory,
-        active: &Active,
-    ) -> i32 {
+        surrounding: Surrounding,
+        sum: &mut [Block; BLOCKS],
+    ) {
         // SAFETY: as above.
         unsafe {
-            let mut sum = [_mm256_setzero_si256(); BLOCKS];
-            for (sum, bias) in sum.iter_mut().zip(&network.bias) {
-                *sum = load(bias);
-            }
-            for &feature in active.features() {
-                for (sum, row) in sum.iter_mut().zip(network.row::<BLOCKS>(feature)) {
-                    *sum = _mm256_add_epi16(*sum, load(row));
+            let mut sums = [_mm256_setzero_si256(); BLOCKS];
+            surrounding.features(|feature| {
+                for (sums, row) in sums.iter_mut().zip(network.row::<BLOCKS>(feature)) {
+                    *sums = _mm256_add_epi16(*sums, load(row));
                 }
+            });
+            for (sums, sum) in sums.iter().zip(sum) {
+                _mm256_store_si256(sum.0.as_mut_ptr().cast(), *sums);
             }
-            for &surrounding in active.surroundings() {
-                let row = memory.sum::<BLOCKS>(network, surrounding);
-                for (sum, row) in sum.iter_mut().zip(row) {
-                    *sum = _mm256_add_epi16(*sum, load(row));
-                }
-            }
-            let mut value = _mm256_setzero_si256();
-            for ((sum, output), limit) in sum.iter().zip(&network.output).zip(&LIMITS) {
-                let limit = load(limit);
-                let least = _mm256_sub_epi16(_mm256_setzero_si256(), limit);
-                let clamped = _mm256_max_epi16(least, _mm256_min_epi16(*sum, limit));
-                value = _mm256_add_epi32(value, _mm256_madd_epi16(clamped, load(output)));
-            }
-            let half = _mm_add_epi32(
-                _mm256_castsi256_si128(value),
-                _mm256_extracti128_si256::<1>(value),
-            );
-            let half = _mm_add_epi32(half, _mm_shuffle_epi32::<0b01_00_11_10>(half));
-            let half = _mm_add_epi32(half, _mm_shuffle_epi32::<0b10_11_00_01>(half));
-            _mm_cvtsi128_si32(half)
         }
     }
 
-    #[inline(always)]
-    unsafe fn load_two(blocks: &[Block; 2]) -> __m512i {
-        // SAFETY: as above. Two blocks are 64 bytes long, and the load requires no alignment.
-        unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-    pub(super) unsafe fn avx512(network: &Network, memory: &mut Memory, active: &Active) -> i32 {
+    /// Adds the weights of a well's features to `sum`.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) unsafe fn add_all<const BLOCKS: usize>(
+        network: &Network,
+        memory: &mut Memory,
+        well: &Described<'_>,
+        sum: &mut [Block; BLOCKS],
+    ) {
         // SAFETY: as above.
         unsafe {
-            let mut sum = load_two(&network.bias);
-            for &feature in active.features() {
-                sum = _mm512_add_epi16(sum, load_two(network.row(feature)));
+            let mut sums = [_mm256_setzero_si256(); BLOCKS];
+            for (sums, sum) in sums.iter_mut().zip(sum.iter()) {
+                *sums = load(sum);
             }
-            for &surrounding in active.surroundings() {
-                sum = _mm512_add_epi16(sum, load_two(memory.sum(network, surrounding)));
+            well.inputs(|input| {
+                let row = match input {
+                    Input::Feature(feature) => network.row::<BLOCKS>(feature),
+                    Input::Surrounding(surrounding) => memory
+                        .sum::<BLOCKS>(surrounding, |sum| calculate(network, surrounding, sum)),
+                };
+                for (sums, row) in sums.iter_mut().zip(row) {
+                    *sums = _mm256_add_epi16(*sums, load(row));
+                }
+            });
+            for (sums, sum) in sums.iter().zip(sum) {
+                _mm256_store_si256(sum.0.as_mut_ptr().cast(), *sums);
             }
-            let limit = load_two(&LIMITS);
-            let least = _mm512_sub_epi16(_mm512_setzero_si512(), limit);
-            let clamped = _mm512_max_epi16(least, _mm512_min_epi16(sum, limit));
-            _mm512_reduce_add_epi32(_mm512_madd_epi16(clamped, load_two(&network.output)))
         }
     }
 }
