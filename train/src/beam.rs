@@ -7,6 +7,19 @@ use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, NodeWell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Assigns scores to wells. A greater score is better.
+pub trait Scorer {
+    /// Replaces the contents of `out` with the scores of `wells`. For each well, `lines` contains the number of lines
+    /// cleared so far.
+    fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>);
+}
+
+impl Scorer for Evaluator {
+    fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
+        Evaluator::score(self, wells, lines, out);
+    }
+}
+
 /// Number of parents whose children are scored together.
 const PARENTS: usize = 32;
 /// Maximum number of candidates, as a multiple of the width. At this number, all but the best `width` candidates are
@@ -210,7 +223,7 @@ impl Candidates {
 /// Runs a beam search until no well has a child, the maximum number of pieces is placed, or `cancel` becomes `true`.
 pub fn run_beam(
     emulator: &Emulator,
-    evaluator: &mut Evaluator,
+    scorer: &mut impl Scorer,
     settings: &BeamSettings,
     cancel: &AtomicBool,
 ) -> Beam {
@@ -253,7 +266,7 @@ pub fn run_beam(
                 let after = children.lines().iter();
                 lines.extend(after.map(|&more| before.saturating_add(u16::from(more))));
             }
-            evaluator.score(&wells, &lines, &mut scores);
+            scorer.score(&wells, &lines, &mut scores);
             for (index, well) in wells.iter().enumerate() {
                 let well = NodeWell::pack(geometry, well);
                 let hash = well.hash();

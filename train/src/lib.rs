@@ -2,11 +2,13 @@
 
 mod average;
 mod beam;
+mod exact;
 mod exam;
 mod folder;
 mod games;
 mod labels;
 mod lookahead;
+mod mcts;
 mod model;
 mod random;
 mod recipe;
@@ -15,11 +17,13 @@ mod trainer;
 mod tuning;
 mod workers;
 
-pub use beam::{Beam, BeamSettings, Depth, Noise, run_beam};
+pub use beam::{Beam, BeamSettings, Depth, Noise, Scorer, run_beam};
+pub use exact::{ExactGame, exact_game};
 pub use exam::{ExamResult, examine};
 pub use folder::{NETWORK, TrainingFolder};
 pub use games::{PUBLIC_GAMES, PublicGame};
 pub use labels::{Sample, label_beam, lifetimes};
+pub use mcts::{Follow, Goal, Mcts, MctsGame, MctsSettings};
 pub use model::{Batch, Model, TrainStats};
 pub use recipe::{
     BeamRecipe, ExamRecipe, GameRecipe, Lookahead, Player, Publish, Recipe, RecipeError, Stage,

@@ -111,7 +111,7 @@ impl Searcher<'_> {
 }
 
 /// Returns the number of pieces that corresponds to a network's value.
-fn estimated_pieces(value: i32) -> f64 {
+pub(crate) fn estimated_pieces(value: i32) -> f64 {
     // The result of `exp` differs between systems, so this code squares 1 + v/2^20 twenty times. With values below 6,
     // the relative error is below 2e-5.
     let value = f64::from(value) / f64::from(VALUE_ONE);
