@@ -56,7 +56,7 @@ extern "C" fn answer() -> usize {
                 let answer = module.session.answer_with(request, &mut pass);
                 answer.into_bytes()
             }
-            Err(error) => crate::session::failure(&error).into_bytes(),
+            Err(error) => crate::answer::failure(&error).into_bytes(),
         };
         module.answer.len()
     })

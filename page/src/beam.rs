@@ -1,9 +1,9 @@
 //! A beam search that continues a game of HATETRIS. At each depth (number of pieces placed), it keeps the best wells,
 //! which are called the frontier. Each request searches a limited number of further depths.
 
+use crate::answer::Failure;
 use crate::hatetris::{GEOMETRY, rules};
 use crate::scores::EvaluatorName;
-use crate::session::Failure;
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Frontier, Network, Node, NodeWell, RecentCuts, ShardLayout, Step};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Requests about perfect clears: placing a piece, solving a known queue, and the chances of first moves.
 
-use crate::session::{Answer, Failure, json};
+use crate::answer::{Answer, Failure, json};
 use hatebeam_agents::json::{Finders, best_answer, pc_chance, pc_position};
 use hatebeam_agents::pc::{HoldSlot, PcFinder, PcGame, best_move};
 use hatebeam_tetris::Piece;

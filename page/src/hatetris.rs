@@ -1,7 +1,7 @@
 //! A game of HATETRIS, played with the user's keys or from a replay. The enemy is the algorithm that chooses the
 //! pieces.
 
-use crate::session::{Answer, Failure, json};
+use crate::answer::{Answer, Failure, json};
 use hatebeam_game::{
     Board, Children, Emulator, Encoding, Enemy, Game, Geometry, Key, PathFinder, Piece, Placement,
     Pressed, Rules, Turn, Well, better_enemy, decode, encode, play,

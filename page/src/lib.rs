@@ -2,6 +2,7 @@
 
 #[cfg(target_family = "wasm")]
 mod abi;
+mod answer;
 mod beam;
 mod clears;
 #[cfg(not(target_family = "wasm"))]

@@ -1,8 +1,8 @@
 //! The scores that an evaluator gives all placements of a piece. An evaluator is a function that scores wells. With
 //! quiescence, it scores a well by the best well that can be reached by clearing rows with the next pieces.
 
+use crate::answer::Failure;
 use crate::hatetris::{GEOMETRY, rules};
-use crate::session::Failure;
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{Emulator, Game, Placement, Well};
 use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence};

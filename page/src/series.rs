@@ -1,6 +1,6 @@
 //! Series of games with the same agents, summarized by means and confidence intervals.
 
-use crate::session::{Answer, Failure, json};
+use crate::answer::{Answer, Failure, json};
 use crate::watch::{NesSets, PlayerStart, WatchStart, drop_agent, drop_run, nes_search};
 use hatebeam_agents::drop::{Agent, DropRun};
 use hatebeam_agents::nes::{GameRules, Search, play};

@@ -1,5 +1,6 @@
 //! Requests and answers as JSON.
 
+use crate::answer::{Answer, Failure, failure, json};
 use crate::beam::{Beam, BeamStart};
 use crate::clears::{self, BestStart, Clears};
 use crate::hatetris::{Append, Follow, LoadReplay, Place, Play, Press, Seek, StartGame};
@@ -7,8 +8,7 @@ use crate::scores::{EvaluatorName, Scores};
 use crate::series::{Many, ManyStart};
 use crate::watch::{self, Watch, WatchStart};
 use hatebeam_search::Network;
-use serde::{Deserialize, Serialize};
-use std::fmt::Display;
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// A request. The JSON field `call` contains the name of the variant in kebab case.
@@ -62,29 +62,6 @@ enum Request {
     ManyPlay { games: u32 },
 }
 
-/// Reason why a request failed.
-pub(crate) struct Failure(String);
-
-impl<E: Display> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure(error.to_string())
-    }
-}
-
-/// Result of a request. The value is the answer in JSON.
-pub(crate) type Answer = Result<String, Failure>;
-
-/// Converts an answer to JSON.
-pub(crate) fn json(value: &impl Serialize) -> Answer {
-    Ok(serde_json::to_string(value)?)
-}
-
-/// Converts an error to JSON.
-pub(crate) fn failure(error: &impl Display) -> String {
-    let text = serde_json::Value::String(error.to_string());
-    format!("{{\"error\":{text}}}")
-}
-
 /// The games and searches of one page or web worker.
 #[derive(Default)]
 pub struct Session {
@@ -114,7 +91,7 @@ impl Session {
     pub fn answer_with(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
         match self.dispatch(request, preliminary) {
             Ok(value) => format!("{{\"value\":{value}}}"),
-            Err(error) => failure(&error.0),
+            Err(error) => failure(&error),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Matches in which agents play dropped pieces or Nintendo Tetris with the same pieces.
 
-use crate::session::Failure;
+use crate::answer::Failure;
 use hatebeam_agents::drop::{AGENTS, Agent, DropPlay, DropRun, find_agent};
 use hatebeam_agents::nes::{GameRules, Play, SEARCHES, Search, Widths, find_search};
 use hatebeam_tetris::drop::{Action, DropGame, GeneratorKind, PieceSet};
