@@ -1,6 +1,7 @@
 //! Simulation of many seeds on several threads.
 
-use crate::world::{Options, Report};
+use crate::options::Options;
+use crate::simulate::Report;
 use crate::{Class, run_seed};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,10 +1,10 @@
 //! The simulated clients. They submit runs, change limits, stop runs and drain workers. After the faults have ended,
 //! they submit and change the runs until every search is complete.
 
-use crate::coordinator::Serving;
 use crate::learned;
 use crate::network::spawn;
 use crate::plan::Class;
+use crate::serving::Serving;
 use crate::world::World;
 use hatebeam_coordinator::{Coordinator, RequestError, RunStatus, Submission};
 use hatebeam_runs::{EndReason, Limits, Manifest, RUNS, RunState};

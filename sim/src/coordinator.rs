@@ -4,7 +4,7 @@ use crate::inbox::Sink;
 use crate::machine::{Exit, Machine, Program};
 use crate::network::NodeId;
 use crate::process::Process;
-use crate::store;
+use crate::serving::Serving;
 use crate::world::World;
 use hatebeam_coordinator::{
     Coordinator, CoordinatorError, CoreSettings, LeaseError, NotifierSettings, ObjectStorePrices,
@@ -16,38 +16,14 @@ use hatebeam_metrics::Registry;
 use hatebeam_objects::Objects;
 use hatebeam_runs::MemoryArchive;
 use hatebeam_search::Fingerprint;
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Interval between two heartbeats of a worker.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Time without a message after which a worker counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(3);
-
-/// A coordinator that accepts workers and clients.
-#[derive(Clone)]
-pub(crate) struct Serving {
-    pub(crate) machine: Arc<Machine>,
-    pub(crate) process: Arc<Process>,
-    pub(crate) env: Env,
-    pub(crate) coordinator: Coordinator,
-}
-
-/// The coordinators that accept workers and clients, by machine.
-#[derive(Default)]
-pub(crate) struct Coordinators(Mutex<BTreeMap<NodeId, Serving>>);
-
-impl Coordinators {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, Serving>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn all(&self) -> Vec<Serving> {
-        self.lock().values().cloned().collect()
-    }
-}
 
 /// The program that a coordinator's machine runs.
 pub(crate) struct CoordinatorProgram(pub(crate) Arc<World>);
@@ -99,7 +75,7 @@ impl Program for CoordinatorProgram {
     ) -> Exit {
         let world = &self.0;
         let env = Env::with_host(process.clone());
-        let objects = match store::open(world, machine, process) {
+        let objects = match world.store.open(machine, process) {
             Ok(objects) => objects,
             Err(error) => return Exit::Failure(error.to_string()),
         };

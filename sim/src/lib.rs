@@ -29,6 +29,7 @@ mod batch;
 mod checks;
 mod client;
 mod coordinator;
+mod faults;
 mod inbox;
 mod learned;
 mod links;
@@ -36,11 +37,14 @@ mod logging;
 mod machine;
 mod money;
 mod network;
+mod options;
 mod oracle;
 mod panics;
 mod plan;
 mod process;
 mod rng;
+mod serving;
+mod simulate;
 mod store;
 mod tamper;
 mod trace;
@@ -48,10 +52,11 @@ mod worker;
 mod world;
 
 pub use batch::{Summary, run_seeds};
+pub use options::{Options, Sabotage};
 pub use plan::{Class, Mix};
 pub use rng::Rng;
+pub use simulate::Report;
 pub use trace::Detail;
-pub use world::{Options, Report, Sabotage};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -65,7 +70,7 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
             .start_paused(true)
             .build();
         match runtime {
-            Ok(runtime) => runtime.block_on(world::simulate(seed, options)),
+            Ok(runtime) => runtime.block_on(simulate::simulate(seed, options)),
             Err(error) => panic!("cannot start a tokio runtime: {error}"),
         }
     }));

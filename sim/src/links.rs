@@ -1,18 +1,17 @@
 //! The workers' connections to their coordinator and to each other, over the simulated network.
 
-use crate::coordinator::Serving;
 use crate::machine::Machine;
 use crate::network::{Broken, Connection, End, NodeId, Side};
 use crate::process::Process;
-use crate::tamper::{self, Attempt};
+use crate::serving::{Attempt, Listening, Serving};
+use crate::tamper;
 use crate::world::World;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{FromWorker, Hello, Peer, PeerRequest, PeerResponse, ToWorker};
 use hatebeam_proto::{BoxStream, LinkError};
-use hatebeam_worker::{CoordinatorLink, InboundExchange, PeerLink, Session};
-use std::collections::BTreeMap;
+use hatebeam_worker::{CoordinatorLink, PeerLink, Session};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -25,25 +24,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Time without data from a client after which a server closes the connection.
 const SERVER_KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// A worker that accepts streams from other workers.
-#[derive(Clone)]
-pub(crate) struct Listening {
-    pub(crate) process: Arc<Process>,
-    pub(crate) env: Env,
-    pub(crate) inbound: InboundExchange,
-    pub(crate) attempt: Attempt,
-}
-
-/// The workers that accept streams, by machine.
-#[derive(Default)]
-pub(crate) struct Workers(Mutex<BTreeMap<NodeId, Listening>>);
-
-impl Workers {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, Listening>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Returns the address of a machine.
 pub(crate) fn address(node: NodeId) -> String {

@@ -1,11 +1,12 @@
 //! A simulated machine, which supervises one process and has a wall clock.
 
 use crate::checks::Checker;
+use crate::faults::{SharedMode, StoreMode, set_mode};
 use crate::network::{Network, NodeId};
 use crate::plan::Target;
 use crate::process::{Clock, Process};
 use crate::rng::Rng;
-use crate::store::{SharedMode, StoreMode};
+
 use crate::trace::Trace;
 use hatebeam_env::watch;
 use std::ops::RangeInclusive;
@@ -183,7 +184,7 @@ impl Machine {
     /// Ends the faults of the machine: resets the store mode, resumes a stalled process, and lets a process that is
     /// down restart immediately.
     pub(crate) fn end_faults(&self) {
-        crate::store::set_mode(&self.store_mode, StoreMode::Normal);
+        set_mode(&self.store_mode, StoreMode::Normal);
         if let Some(process) = self.process() {
             self.checker.disturb(&self.name);
             process.resume();

@@ -1,6 +1,6 @@
 //! Detection of panics in simulated tasks, which tokio would otherwise hide.
 
-use crate::store::INJECTED;
+use crate::faults::INJECTED;
 use std::cell::RefCell;
 use std::panic::PanicHookInfo;
 use std::sync::Once;

@@ -1,9 +1,9 @@
 //! The plan of a simulation: the cluster, the runs and all events. The seed and the selected
 //! classes determine the plan.
 
+use crate::faults::{Effect, StoreMode, Trigger};
 use crate::learned;
 use crate::rng::Rng;
-use crate::store::{Effect, StoreMode, Trigger};
 use hatebeam_objects::faults::Operation;
 use hatebeam_runs::{Retention, RunSpec, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};

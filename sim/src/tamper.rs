@@ -2,11 +2,13 @@
 
 use crate::links::Here;
 use crate::network::spawn;
+use crate::options::Sabotage;
 use crate::plan::{Class, Target};
-use crate::world::{Sabotage, World};
+use crate::serving::Attempt;
+use crate::world::World;
 use hatebeam_proto::messages::{AnswerKind, FromWorker, OrderKind, PeerRequest, ToWorker};
 use hatebeam_search::EvaluatorKind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// First depth at which worker 0 crashes if the seed uses [`Class::OutOfMemory`].
@@ -14,20 +16,6 @@ const TOO_DEEP: u32 = 5;
 /// Probability, per mille, that a worker's first attempt at a depth reports dropped candidates if the seed uses
 /// [`Class::SmallTables`].
 const TOO_SMALL: u64 = 150;
-
-/// The depth and the attempt number of the last `expand` order that a worker process received.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Attempt(Arc<Mutex<(u32, u32)>>);
-
-impl Attempt {
-    fn get(&self) -> (u32, u32) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, depth: u32, number: u32) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (depth, number);
-    }
-}
 
 fn has(world: &World, class: Class) -> bool {
     world.plan.classes.contains(&class)

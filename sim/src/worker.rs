@@ -1,13 +1,13 @@
 //! The simulated worker process.
 
-use crate::links::{Here, Listening, ToCoordinator, ToPeers, address};
+use crate::links::{Here, ToCoordinator, ToPeers, address};
 use crate::machine::{Exit, Machine, Program};
 use crate::network::NodeId;
+use crate::options::Sabotage;
 use crate::plan::{Class, Target};
 use crate::process::Process;
-use crate::store;
-use crate::tamper::Attempt;
-use crate::world::{Sabotage, World};
+use crate::serving::{Attempt, Listening};
+use crate::world::World;
 use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, Host, watch};
 use hatebeam_metrics::Registry;
@@ -61,7 +61,7 @@ impl Program for WorkerProgram {
     ) -> Exit {
         let world = &self.0;
         let env = Env::with_host(process.clone());
-        let objects = match store::open(world, machine, process) {
+        let objects = match world.store.open(machine, process) {
             Ok(objects) => objects,
             Err(error) => return Exit::Failure(error.to_string()),
         };
