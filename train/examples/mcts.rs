@@ -19,7 +19,7 @@ If the loop rule of HATETRIS changes a piece, the game is cut there.
 Examples:
   cargo run --release -p hatebeam-train --example mcts -- --iterations 200
   cargo run --release -p hatebeam-train --example mcts -- --evaluator patterns --seed 2
-  cargo run --release -p hatebeam-train --example mcts -- --rollout 0 --iterations 10000";
+  cargo run --release -p hatebeam-train --example mcts -- --rollout 0 --iterations 1000 --exploration 0.02";
 
 /// Play one game of HATETRIS with Monte-Carlo tree search
 #[derive(Parser)]
