@@ -23,7 +23,7 @@ fn main() {
         .into_iter()
         .enumerate()
     {
-        let (mut wrong, mut times, mut positions) = (0, Vec::new(), Vec::new());
+        let (mut wrong, mut times) = (0, Vec::new());
         for line in json["queues"].as_array().unwrap().iter() {
             let (queue, answers) = line.as_str().unwrap().split_once(' ').unwrap();
             let queue = Piece::parse_sequence(&queue[..count]).unwrap();
@@ -34,23 +34,16 @@ fn main() {
                 start.elapsed()
             };
             times.push(std::iter::repeat_with(run).take(RUNS).min().unwrap());
-            positions.push(solver.positions());
             wrong += usize::from(found != (answers.as_bytes()[kind] == b'1'));
         }
         times.sort_unstable();
-        positions.sort_unstable();
         println!(
-            "{count} pieces, hold {hold}: {} queues, {wrong} wrong, median {:.2?}, p90 {:.2?}, p99 {:.2?}, max {:.2?}; positions: median {}, p90 {}, p99 {}, max {}, mean {}",
+            "{count} pieces, hold {hold}: {} queues, {wrong} wrong, median {:.2?}, p90 {:.2?}, p99 {:.2?}, max {:.2?}",
             times.len(),
             times[times.len() / 2],
             times[times.len() * 9 / 10],
             times[times.len() * 99 / 100],
             times[times.len() - 1],
-            positions[times.len() / 2],
-            positions[times.len() * 9 / 10],
-            positions[times.len() * 99 / 100],
-            positions[times.len() - 1],
-            positions.iter().sum::<u64>() / times.len() as u64
         );
     }
 }

@@ -250,6 +250,17 @@ fn table_has_documented_format_and_damage_is_detected() {
         assert!(BoardTable::read(&damaged[..]).is_err(), "byte {position}");
     }
     assert!(BoardTable::read(&bytes[..bytes.len() - 1]).is_err());
+    assert!(BoardTable::read(&[&bytes[..], &[0]].concat()[..]).is_err());
+    let bytes_key = text.find("\"bytes\":[").unwrap() + 9;
+    let large = format!(
+        "{}{}",
+        &text[..bytes_key],
+        &text[bytes_key..].replacen('1', "300000000", 1)
+    );
+    assert!(matches!(
+        BoardTable::read(large.as_bytes()),
+        Err(TableError::Size(_))
+    ));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod solution;
 mod solver;
 mod table;
 mod text;
+mod tiled;
 mod tiling;
 
 pub use chance::{

@@ -1,5 +1,7 @@
-//! Depth-first search for perfect clears. It remembers positions from which it found no perfect clear.
+//! Searches for perfect clears of known queues: a short depth-first search through compact fields, and then a complete
+//! search, [`TiledSearch`].
 
+use super::tiled::{SecondHalves, TiledSearch};
 use super::tiling::{Stock, StockTilings};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowPlacements, Rests, SrsPlacement};
@@ -48,11 +50,12 @@ pub struct Solver {
     placements: LowPlacements,
     failed: HashSet<u64, BuildHasherDefault<KeyHasher>>,
     tilings: StockTilings,
+    /// Ways to cover halves of fields that the complete search remembers.
+    second: SecondHalves,
     /// Reusable lists of children, one for each number of pieces left.
     children: Vec<Vec<Child>>,
+    /// Number of positions that the short search has expanded.
     positions: u64,
-    /// Maximum number of children that the search follows from each position.
-    width: usize,
 }
 
 /// A placement and the resulting field.
@@ -66,14 +69,14 @@ struct Child {
 
 /// Unplaced pieces of the queue after the oldest one, and whether pieces can be held.
 #[derive(Clone, Copy)]
-struct Queue<'a> {
-    pieces: &'a [Piece],
-    hold: bool,
+pub(super) struct Queue<'a> {
+    pub(super) pieces: &'a [Piece],
+    pub(super) hold: bool,
 }
 
 impl Queue<'_> {
     /// Returns the number of unplaced pieces of each kind, including `oldest`.
-    fn stock(&self, oldest: Piece) -> Stock {
+    pub(super) fn stock(&self, oldest: Piece) -> Stock {
         let oldest = Stock::default().with(oldest);
         self.pieces
             .iter()
@@ -81,9 +84,14 @@ impl Queue<'_> {
     }
 }
 
-/// Values of [`Solver::width`] for successive searches. The first search is narrow, because most queues have a
-/// perfect clear that leads through the most compact fields.
-const WIDTHS: [usize; 2] = [4, usize::MAX];
+/// Maximum number of children that the short search follows from each position. Most queues have a perfect clear that
+/// leads through the most compact fields.
+const WIDTH: usize = 4;
+/// Maximum number of positions that the short search expands. The complete search decides the other queues sooner.
+const POSITIONS: u64 = 40;
+/// Maximum number of pieces left for which the short search checks whether the unplaced pieces can cover the empty
+/// cells. With more pieces left, the check takes long and often succeeds.
+const TILED: usize = 6;
 
 impl Solver {
     /// Creates a solver for a kick table and a drop mode.
@@ -92,9 +100,9 @@ impl Solver {
             placements: LowPlacements::new(table, mode),
             failed: HashSet::default(),
             tilings: StockTilings::new(Stock::default()),
+            second: SecondHalves::default(),
             children: vec![Vec::new(); 11],
             positions: 0,
-            width: usize::MAX,
         }
     }
 
@@ -122,15 +130,17 @@ impl Solver {
         };
         let queue = Queue { pieces: rest, hold };
         self.tilings = StockTilings::new(queue.stock(oldest));
-        let mut found = field.is_clear();
-        let mut widths = WIDTHS.iter().filter(|_| !field.is_split());
-        while let (false, Some(&width)) = (found, widths.next()) {
-            self.width = width;
-            self.failed.clear();
-            found = self.search(field, oldest, queue, &mut solution);
+        if field.is_clear() {
+            return Ok(Some(solution));
         }
-        solution.reverse();
-        Ok(found.then_some(solution))
+        if field.is_split() {
+            return Ok(None);
+        }
+        if self.search(field, oldest, queue, &mut solution) {
+            solution.reverse();
+            return Ok(Some(solution));
+        }
+        Ok(TiledSearch::new(&self.placements, &mut self.second, field, oldest, queue).solve())
     }
 
     /// Calls `visit` with each distinct perfect clear, until `visit` returns `false`. Does not call `visit` if the
@@ -145,7 +155,7 @@ impl Solver {
         if self.solve(field, queue, hold)?.is_none() || field.is_clear() {
             return Ok(());
         }
-        // A search that does not follow all children can record a position as failed although it has a perfect clear.
+        // The short search can record a position as failed although it has a perfect clear.
         self.failed.clear();
         let pieces = &queue[..queue.len().min(field.pieces_left() + usize::from(hold))];
         let rest = Queue {
@@ -168,7 +178,7 @@ impl Solver {
         if field.is_clear() {
             return (visit(placed), true);
         }
-        if self.is_hopeless(field, oldest, queue) {
+        if self.is_hopeless(field, oldest, queue, usize::MAX) {
             return (true, false);
         }
         let mut children = Vec::new();
@@ -203,13 +213,9 @@ impl Solver {
         (true, any)
     }
 
-    /// Returns the number of positions that the last call of [`Solver::solve`] expanded.
-    pub fn positions(&self) -> u64 {
-        self.positions
-    }
-
-    /// Searches for a perfect clear of a field with the oldest unplaced piece and the pieces after it. Returns
-    /// whether it found one. If it did, `solution` contains the placements in reverse order.
+    /// Searches for a perfect clear of a field with the oldest unplaced piece and the pieces after it. Follows at most
+    /// [`WIDTH`] children of each position, and expands at most [`POSITIONS`] positions. Returns whether it found a
+    /// perfect clear. If it did, `solution` contains the placements in reverse order.
     fn search(
         &mut self,
         field: &LowField,
@@ -217,7 +223,7 @@ impl Solver {
         queue: Queue<'_>,
         solution: &mut Solution,
     ) -> bool {
-        if self.is_hopeless(field, oldest, queue) {
+        if self.positions == POSITIONS || self.is_hopeless(field, oldest, queue, TILED) {
             return false;
         }
         self.positions += 1;
@@ -231,7 +237,7 @@ impl Solver {
         }
         // Try fields with compact empty space first, because they can be cleared more often.
         children.sort_by_cached_key(|child| child.field.open_sides());
-        let found = children.iter().take(self.width).find(|child| {
+        let found = children.iter().take(WIDTH).find(|child| {
             if child.field.is_clear() {
                 solution.clear();
                 return true;
@@ -268,13 +274,20 @@ impl Solver {
     }
 
     /// Returns whether the search can skip a field: an earlier search from it failed, or the unplaced pieces cannot
-    /// cover its empty cells.
-    fn is_hopeless(&mut self, field: &LowField, oldest: Piece, queue: Queue<'_>) -> bool {
+    /// cover its empty cells. Does not check the cells if more than `tiled` pieces are left.
+    fn is_hopeless(
+        &mut self,
+        field: &LowField,
+        oldest: Piece,
+        queue: Queue<'_>,
+        tiled: usize,
+    ) -> bool {
         let key = state_key(field, oldest);
         if self.failed.contains(&key) {
             return true;
         }
-        let can_fill = self.tilings.can_fill(field, queue.stock(oldest));
+        let can_fill =
+            field.pieces_left() > tiled || self.tilings.can_fill(field, queue.stock(oldest));
         if !can_fill {
             self.failed.insert(key);
         }

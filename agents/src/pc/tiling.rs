@@ -13,14 +13,14 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Maximum number of rows, and number of bits per column.
-const ROWS: usize = MAX_LOW_ROWS;
+pub(super) const ROWS: usize = MAX_LOW_ROWS;
 /// Number of columns of one half of a field.
 const HALF: usize = WIDTH / 2;
 /// Number of cells of one half.
-const HALF_CELLS: usize = HALF * ROWS;
-const FULL_HALF: u64 = (1 << HALF_CELLS) - 1;
+pub(super) const HALF_CELLS: usize = HALF * ROWS;
+pub(super) const FULL_HALF: u64 = (1 << HALF_CELLS) - 1;
 /// All cells of a field.
-const FULL: u64 = (1 << (2 * HALF_CELLS)) - 1;
+pub(super) const FULL: u64 = (1 << (2 * HALF_CELLS)) - 1;
 /// Number of orders in which four rows can become full.
 const ORDERS: usize = 24;
 /// Set of all these orders, one bit per order.
@@ -28,11 +28,13 @@ const ALL_ORDERS: u32 = (1 << ORDERS) - 1;
 
 /// Cells that a piece can cover if its leftmost column is column 0.
 #[derive(Clone, Copy, Debug)]
-struct Cover {
-    mask: u64,
-    piece: Piece,
+pub(super) struct Cover {
+    pub(super) mask: u64,
+    pub(super) piece: Piece,
+    /// First of the orientations with this shape.
+    pub(super) orientation: Orientation,
     /// Set of the orders of rows that this cover permits: the skipped rows become full before the covered rows.
-    orders: u32,
+    pub(super) orders: u32,
 }
 
 /// Decides whether whole pieces can cover the empty cells of a field. Cells are numbered column by column.
@@ -65,7 +67,7 @@ impl Stock {
     }
 
     /// Returns whether the stock contains all of `pieces`, which must contain at most seven pieces of each kind.
-    fn contains(self, pieces: Stock) -> bool {
+    pub(super) fn contains(self, pieces: Stock) -> bool {
         // Numbers above seven count as seven, so that the highest bit is free for the borrow of each subtraction.
         let many = self.0 & HIGHEST;
         let upto_seven = self.0 & !HIGHEST | (many - (many >> 3));
@@ -75,6 +77,11 @@ impl Stock {
     /// Returns the stock without `pieces`, all of which it must contain.
     fn minus(self, pieces: Stock) -> Stock {
         Stock(self.0 - pieces.0)
+    }
+
+    /// Returns a number of 28 bits that identifies the stock.
+    pub(super) fn key(self) -> u64 {
+        u64::from(self.0)
     }
 
     /// Returns the stock in which each piece is replaced by its mirror image.
@@ -122,6 +129,17 @@ impl Tilings {
             closed[half as usize] = orders;
         }
         Tilings { covers, closed }
+    }
+
+    /// Returns the covers, indexed by the row of their first cell.
+    pub(super) fn covers(&self) -> &[Vec<Cover>; ROWS] {
+        &self.covers
+    }
+
+    /// Returns the orders of rows in which pieces within a half can cover its empty cells.
+    #[inline]
+    pub(super) fn closed(&self, half: u64) -> u32 {
+        self.closed[half as usize]
     }
 
     /// Returns whether pieces can cover the empty cells of a field.
@@ -355,7 +373,7 @@ impl HalfTilings {
 
     fn search_second(&mut self, half: u64, orders: u32, stock: Stock) -> bool {
         if (half ^ FULL_HALF).count_ones() > self.listed {
-            let key = (half | u64::from(stock.0) << HALF_CELLS, orders);
+            let key = (half | stock.key() << HALF_CELLS, orders);
             if Tilings::shared().closed[half as usize] & orders == 0 || self.failed.contains(&key) {
                 return false;
             }
@@ -416,6 +434,7 @@ fn all_covers() -> Vec<Cover> {
                 covers.push(Cover {
                     mask,
                     piece,
+                    orientation,
                     orders: orders_of(&rows),
                 });
             }

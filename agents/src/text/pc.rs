@@ -51,11 +51,11 @@ Examples:
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
 Reads one JSON object per line with `rows` (strings of X and _, from the top row to the lowest row), `piece`, `kicks`
-(nokick, srs, srsplus, srs+180j, srs+180t, or hard for SRS with hard drops only; srs+180j and srs+180t have half turns)
-and `lines`. Prints one object per line with `placements`: the four cells of each reachable placement, as column + 10 x
-row, where row 0 is the lowest row. With `lines`, all cells of a piece must be in the lowest `lines` rows. For an
-invalid line, the command prints an object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes
-the other lines, and exits with code 1.
+(nokick, srs, srsplus, srs+180j, srs+180t, or hard for SRS with hard drops only; srs+180j and srs+180t have half turns),
+`drop` (soft or hard, default soft) and `lines`. Prints one object per line with `placements`: the four cells of each
+reachable placement, as column + 10 x row, where row 0 is the lowest row. With `lines`, all cells of a piece must be
+in the lowest `lines` rows. For an invalid line, the command prints an object with the line number and the reason,
+{\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
   echo '{\"rows\":[],\"piece\":\"T\",\"kicks\":\"srs\",\"lines\":4}' | hatebeam pc placements --json";
@@ -74,11 +74,11 @@ Without --seen, reads one JSON object per line with the following keys: `rows` (
 to the lowest row), `lines` (the number of rows to clear, default 4), `seen` (the known pieces: the held piece if there is
 one, the current piece, and the next pieces), `left_in_bag` (the pieces of the current bag that follow the seen pieces,
 or an empty string if a new bag follows; without this key, the first seen piece is the first piece of its bag),
-`pieces_in_all` (default: one more than the field needs) and `kicks` (default srs). Prints one object per line with
-`best_adaptive`, `best_clairvoyant` and `moves`, best first. Each move has `piece`, `cells`, `clairvoyant` and `adaptive`. With
-`\"best\":true`, prints an object with `best_adaptive`, `piece` and `cells`. For an invalid line, the command prints an
-object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with
-code 1.
+`pieces_in_all` (default: one more than the field needs), `kicks` (default srs) and `drop` (soft or hard, default
+soft). Prints one object per line with `best_adaptive`, `best_clairvoyant` and `moves`, best first. Each move has
+`piece`, `cells`, `clairvoyant` and `adaptive`. With `\"best\":true`, prints an object with `best_adaptive`, `piece`
+and `cells`. For an invalid line, the command prints an object with the line number and the reason,
+{\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
   hatebeam pc chance --seen IJLOSTZ

@@ -37,7 +37,10 @@ pub enum LowFieldError {
     /// The number of rows is out of range.
     #[error("{0} rows are out of range: the number of rows to clear must be 1 to 4")]
     Rows(usize),
-    /// A filled cell is above the rows to clear, or the field does not have ten columns.
+    /// The field does not have ten columns.
+    #[error("field has {0} columns: perfect clears need a field of {WIDTH} columns")]
+    Width(usize),
+    /// A filled cell is above the rows to clear.
     #[error(
         "field has filled cells above row {0}: the rows to clear must contain all filled cells"
     )]
@@ -62,7 +65,10 @@ impl LowField {
     /// Returns the lowest `rows` rows of a field, without its full rows.
     pub fn of(field: &Field, rows: usize) -> Result<LowField, LowFieldError> {
         let mut low = LowField::empty(rows)?;
-        if field.pile_height() > rows || field.width() != WIDTH {
+        if field.width() != WIDTH {
+            return Err(LowFieldError::Width(field.width()));
+        }
+        if field.pile_height() > rows {
             return Err(LowFieldError::TooHigh(rows));
         }
         for x in 0..WIDTH {
@@ -136,6 +142,16 @@ impl LowField {
             x += 1;
         }
         bits
+    }
+
+    /// Returns the field whose [`LowField::column_bits`] are `bits`, without its full rows.
+    pub fn from_column_bits(bits: u64) -> LowField {
+        let mut cells = 0;
+        for x in 0..WIDTH {
+            cells |= (bits >> (MAX_LOW_ROWS * x) & 0b1111) << (x * BITS);
+        }
+        let rows = MAX_LOW_ROWS as u8;
+        LowField { cells, rows }.without_full_rows()
     }
 
     /// Returns the field with `rows` rows whose [`LowField::row_bits`] are `bits`. No row may be full.
@@ -318,6 +334,21 @@ impl LowPlacements {
             }
         }
         LowPlacements { kicks, mode }
+    }
+
+    /// Returns the drop mode.
+    pub fn mode(&self) -> DropMode {
+        self.mode
+    }
+
+    /// Returns whether the piece of a placement can reach it. The cells of the placement must be empty.
+    pub fn reaches(&self, field: &LowField, placement: SrsPlacement) -> bool {
+        let free = free_positions(field, placement.piece);
+        let position = usize::from(placement.x) * BITS + usize::from(placement.y);
+        let mut wanted = [0; 4];
+        wanted[placement.orientation.index()] = 1 << position;
+        self.keep_reached(placement.piece, &free, &mut wanted);
+        wanted[placement.orientation.index()] != 0
     }
 
     /// Calls `visit` with every distinct placement at which a piece comes to rest within the remaining rows.

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 /// First line of a table file. The number is the version of the format.
 const MAGIC: &str = "hatebeam-pc-table 1\n";
-/// Maximum size of a table file in bytes.
+/// Maximum size of a table's lists in bytes.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Description of a table, stored as JSON in the second line of its file.
@@ -47,6 +47,11 @@ pub enum TableError {
     /// The file is not a table, or its format has another version.
     #[error("not a table of perfect clears in format version 1: make one with `hatebeam pc table`")]
     Version,
+    /// The lists are longer than any table that `hatebeam pc table` makes.
+    #[error(
+        "the table has {0} bytes of boards, more than the maximum of {MAX_BYTES}: make it again with `hatebeam pc table`"
+    )]
+    Size(usize),
     /// The header is invalid, or the lists do not match it.
     #[error("the table is damaged: make it again with `hatebeam pc table`")]
     Damaged,
@@ -137,7 +142,7 @@ impl BoardTable {
 
     /// Reads a table and checks its lists against its header.
     pub fn read(input: impl Read) -> Result<BoardTable, TableError> {
-        let mut input = io::BufReader::new(input.take(MAX_BYTES as u64));
+        let mut input = io::BufReader::new(input);
         let mut line = String::new();
         (&mut input)
             .take(MAGIC.len() as u64)
@@ -152,14 +157,15 @@ impl BoardTable {
             .read_line(&mut line)
             .map_err(|_| TableError::Damaged)?;
         let header: TableHeader = serde_json::from_str(&line).map_err(|_| TableError::Damaged)?;
+        let sum = |sum: usize, &bytes: &usize| sum.saturating_add(bytes);
+        let size = header.bytes.iter().fold(0, sum);
+        if size > MAX_BYTES {
+            return Err(TableError::Size(size));
+        }
         let mut lists = Vec::new();
-        input.read_to_end(&mut lists)?;
-        let is_complete = header
-            .bytes
-            .iter()
-            .try_fold(0usize, |sum, &bytes| sum.checked_add(bytes))
-            == Some(lists.len());
-        if !is_complete
+        // A file that is too long has at least one byte more.
+        input.take(size as u64 + 1).read_to_end(&mut lists)?;
+        if lists.len() != size
             || header.bytes.len() != header.counts.len()
             || digest(&lists) != header.sha256
         {
