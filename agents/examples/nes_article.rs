@@ -1,13 +1,13 @@
 //! Plays the published games of Nintendo Tetris and prints their summary.
 //!
-//! Arguments, with defaults in parentheses: the search `bfs` or `branching` (bfs), number of games (150), number of
-//! threads (2), the rows 20, 22 or 20+2 (20). If the environment variable `SCORES` is set, also prints the score of
-//! each game.
+//! Arguments, with defaults in parentheses: the name of the search (bfs), number of games (150), number of threads (2),
+//! the rows 20, 22 or 20+2 (20), the widths of the search (its default widths). If the environment variable `SCORES` is
+//! set, also prints the score of each game.
 
 #![allow(clippy::unwrap_used)]
 
-use hatebeam_agents::nes::{Bfs, Branching, GameRules, Summary, Widths, article_games};
-use hatebeam_tetris::nes::{Rows, WEIGHTS_BFS};
+use hatebeam_agents::nes::{GameRules, Summary, article_games, find_search};
+use hatebeam_tetris::nes::Rows;
 use std::time::Instant;
 
 fn main() {
@@ -17,18 +17,16 @@ fn main() {
     let games: usize = argument(1, "150").parse().unwrap();
     let threads: usize = argument(2, "2").parse().unwrap();
     let rows: Rows = argument(3, "20").parse().unwrap();
+    let search = find_search(&argument(0, "bfs")).unwrap();
+    let widths = arguments.get(4).map(|text| text.parse().unwrap());
     let rules = GameRules {
         rows,
         ..GameRules::ARTICLE
     };
     let start = Instant::now();
-    let results = match argument(0, "bfs").as_str() {
-        "bfs" => article_games(205, games, threads, &rules, || Bfs::new(rows, WEIGHTS_BFS)),
-        "branching" => article_games(205, games, threads, &rules, || {
-            Branching::new(rows, WEIGHTS_BFS, Widths::ARTICLE)
-        }),
-        other => panic!("`{other}` is not a search: use bfs or branching"),
-    };
+    let results = article_games(205, games, threads, &rules, || {
+        search.with_weights(rows, widths, search.weights)
+    });
     let elapsed = start.elapsed();
     let summary = Summary::of(&results).unwrap();
     println!(

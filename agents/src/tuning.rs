@@ -5,7 +5,6 @@ use crate::drop::{DropRun, Registered};
 use crate::nes::{GameRules, RegisteredSearch, Widths, play};
 use crate::weights::WeightsFile;
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::nes::{FEATURE_NAMES, Weights};
 use hatebeam_tune::{Evaluation, Objective, Parameter};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -77,22 +76,21 @@ impl<'a> GamesObjective<'a> {
     /// evaluation stops between games when `cancel` is true.
     pub fn nes(
         search: &'static RegisteredSearch,
-        start: &Weights,
+        start: &[f64],
         rules: &'a GameRules,
-        widths: Widths,
+        widths: Option<Widths>,
         sets: &'a [Vec<Piece>],
         cancel: Arc<AtomicBool>,
     ) -> GamesObjective<'a> {
         let score = move |weights: &[f64], number: usize| {
-            let weights = weights.try_into().expect("every feature has a weight");
-            let mut search = (search.make)(rules.rows, widths, weights);
+            let mut search = search.with_weights(rules.rows, widths, weights);
             f64::from(play(search.as_mut(), &sets[number], rules).score.points)
         };
         let letters = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.letter()).collect();
         let letters: Vec<String> = sets.iter().map(letters).collect();
         GamesObjective {
             player: search.name,
-            parameters: parameters(&FEATURE_NAMES, start),
+            parameters: parameters(search.weight_names, start),
             description: json!({
                 "games": sets.len(), "pieces_sha256": digest(&letters.join("\n")), "rows": rules.rows.to_string(),
                 "level": rules.start_level, "stop_lines": rules.stop_lines, "widths": format!("{widths:?}"),

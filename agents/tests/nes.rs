@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::nes::{
-    Bfs, Branching, GameRules, Move, Search, Summary, Widths, article_games, play, play_traced,
+    Bfs, Branching, GameRules, Move, Search, Summary, Widths, article_games, find_search, play,
+    play_traced,
 };
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{ArticleSets, Rows, WEIGHTS_BFS};
@@ -96,6 +97,25 @@ fn results_do_not_depend_on_thread_count() {
         })
     };
     assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn stacking_search_clears_mostly_four_rows_at_once_whatever_the_thread_count() {
+    let search = find_search("stacking").unwrap();
+    let widths = Some("6/2/1".parse().unwrap());
+    let run = |threads| {
+        article_games(7, 3, threads, &GameRules::ARTICLE, || {
+            search.with_weights(Rows::Twenty, widths, search.weights)
+        })
+    };
+    let results = run(1);
+    assert_eq!(results, run(2));
+    let summary = Summary::of(&results).unwrap();
+    let bfs = article_games(7, 3, 1, &GameRules::ARTICLE, || {
+        Bfs::new(Rows::Twenty, WEIGHTS_BFS)
+    });
+    let bfs = Summary::of(&bfs).unwrap();
+    assert!(summary.points.mean > bfs.points.mean, "{summary:?} {bfs:?}");
 }
 
 #[test]

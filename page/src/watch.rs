@@ -2,9 +2,9 @@
 
 use crate::answer::Failure;
 use hatebeam_agents::drop::{AGENTS, Agent, DropPlay, DropRun, find_agent};
-use hatebeam_agents::nes::{GameRules, Play, SEARCHES, Search, Widths, find_search};
+use hatebeam_agents::nes::{GameRules, Play, SEARCHES, Search, find_search};
 use hatebeam_tetris::drop::{Action, DropGame, GeneratorKind, PieceSet};
-use hatebeam_tetris::nes::{ArticleSets, Cartridge, FEATURE_NAMES, WEIGHTS_BFS, shape};
+use hatebeam_tetris::nes::{ArticleSets, Cartridge, shape};
 use hatebeam_tetris::{Piece, Rng};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub(crate) fn agents() -> Vec<AgentInfo> {
         game: "nes",
         name: search.name,
         description: search.description,
-        weights: named(&FEATURE_NAMES, &WEIGHTS_BFS),
+        weights: named(search.weight_names, search.weights),
     });
     drop.chain(nes).collect()
 }
@@ -197,15 +197,8 @@ pub(crate) fn drop_agent(player: &PlayerStart) -> Result<Box<dyn Agent>, Failure
 
 pub(crate) fn nes_search(player: &PlayerStart) -> Result<Box<dyn Search>, Failure> {
     let search = find_search(&player.agent)?;
-    let weights = weights(&player.weights, &WEIGHTS_BFS)?;
-    let weights = weights
-        .try_into()
-        .expect("the function `weights` checks the number of weights");
-    Ok((search.make)(
-        GameRules::ARTICLE.rows,
-        Widths::ARTICLE,
-        weights,
-    ))
+    let weights = weights(&player.weights, search.weights)?;
+    Ok(search.with_weights(GameRules::ARTICLE.rows, None, weights))
 }
 
 struct DropPlayer {

@@ -30,6 +30,12 @@ impl Widths {
         inner: 5,
         depth: 2,
     };
+    /// Default widths of [`Stacking`](super::Stacking).
+    pub const STACKING: Widths = Widths {
+        first: 25,
+        inner: 3,
+        depth: 1,
+    };
 }
 
 /// Error for text that does not describe widths.

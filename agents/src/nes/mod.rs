@@ -4,6 +4,7 @@ mod bfs;
 mod branching;
 mod game;
 mod registry;
+mod stacking;
 
 pub use bfs::Bfs;
 pub use branching::{Branching, Widths, WidthsError};
@@ -11,6 +12,7 @@ pub use game::{
     GameResult, GameRules, Move, Play, Summary, article_games, play, play_sets, play_traced,
 };
 pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
+pub use stacking::Stacking;
 
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{Board, Placement};

@@ -2,8 +2,10 @@
 //!
 //! To add a search, write a file with its type and its implementation of [`Search`], and add an entry to [`SEARCHES`].
 
-use super::{Bfs, Branching, Search, Widths};
-use hatebeam_tetris::nes::{Rows, Weights};
+use super::{Bfs, Branching, Search, Stacking, Widths};
+use hatebeam_tetris::nes::{
+    FEATURE_NAMES, Rows, STACKING_FEATURE_NAMES, WEIGHTS_BFS, WEIGHTS_STACKING,
+};
 use thiserror::Error;
 
 /// A search that [`find_search`] can find by its name.
@@ -13,9 +15,34 @@ pub struct RegisteredSearch {
     pub name: &'static str,
     /// One-line description of the search.
     pub description: &'static str,
-    /// Function that creates the search. The widths apply only to `branching`. The published weights are
-    /// [`WEIGHTS_BFS`](hatebeam_tetris::nes::WEIGHTS_BFS).
-    pub make: fn(Rows, Widths, Weights) -> Box<dyn Search>,
+    /// Names of the weights.
+    pub weight_names: &'static [&'static str],
+    /// Default weights.
+    pub weights: &'static [f64],
+    /// Default widths, or `None` if the search has no widths.
+    pub widths: Option<Widths>,
+    make: fn(Rows, Widths, &[f64]) -> Box<dyn Search>,
+}
+
+impl RegisteredSearch {
+    /// Creates the search with widths, or with its default widths if `widths` is `None`.
+    ///
+    /// # Panics
+    /// Panics if there is not one weight for each of [`Self::weight_names`].
+    pub fn with_weights(
+        &self,
+        rows: Rows,
+        widths: Option<Widths>,
+        weights: &[f64],
+    ) -> Box<dyn Search> {
+        let widths = widths.or(self.widths).unwrap_or(Widths::ARTICLE);
+        (self.make)(rows, widths, weights)
+    }
+}
+
+/// Converts weights to an array.
+fn array<const N: usize>(weights: &[f64]) -> [f64; N] {
+    weights.try_into().expect("every feature has a weight")
 }
 
 /// The searches that [`find_search`] can find.
@@ -23,18 +50,32 @@ pub const SEARCHES: &[RegisteredSearch] = &[
     RegisteredSearch {
         name: "bfs",
         description: "all placements of both known pieces",
-        make: |rows, _, weights| Box::new(Bfs::new(rows, weights)),
+        weight_names: &FEATURE_NAMES,
+        weights: &WEIGHTS_BFS,
+        widths: None,
+        make: |rows, _, weights| Box::new(Bfs::new(rows, array(weights))),
     },
     RegisteredSearch {
         name: "branching",
         description: "the best placements of both known pieces and of every possible following piece",
-        make: |rows, widths, weights| Box::new(Branching::new(rows, weights, widths)),
+        weight_names: &FEATURE_NAMES,
+        weights: &WEIGHTS_BFS,
+        widths: Some(Widths::ARTICLE),
+        make: |rows, widths, weights| Box::new(Branching::new(rows, array(weights), widths)),
+    },
+    RegisteredSearch {
+        name: "stacking",
+        description: "an open well for tetrises, and all placements of both known pieces and of a following piece",
+        weight_names: &STACKING_FEATURE_NAMES,
+        weights: &WEIGHTS_STACKING,
+        widths: Some(Widths::STACKING),
+        make: |_, widths, weights| Box::new(Stacking::new(array(weights), widths)),
     },
 ];
 
 /// Error for an unknown search name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a search: use bfs or branching")]
+#[error("`{0}` is not a search: use bfs, branching or stacking")]
 pub struct UnknownSearch(String);
 
 /// Returns the search with the given name.

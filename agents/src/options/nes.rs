@@ -46,9 +46,11 @@ pub struct NesOptions {
     /// Stop a game when this many rows have been cleared
     #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.stop_lines)]
     stop_lines: u32,
-    /// Widths and depth of `branching`: placements of the current piece, placements of the other pieces, unknown pieces
-    #[arg(long, value_name = "N/N/N", default_value = "3/5/2")]
-    pub widths: Widths,
+    /// Widths and depth of `branching` (placements of the current piece, placements of the other pieces, unknown pieces)
+    /// [default: 3/5/2] or `stacking` (pairs of placements of the known pieces, placements of the unknown pieces except
+    /// the last one, unknown pieces) [default: 25/3/1]
+    #[arg(long, value_name = "N/N/N")]
+    pub widths: Option<Widths>,
     #[command(flatten)]
     pieces: Source,
 }

@@ -14,13 +14,14 @@ A game starts at level 19 and stops when 230 rows have been cleared, or when a p
 percentage of games with 999,999 points or more. The highest possible score is 1,543,160. The defaults select the 150
 games of the article that published these searches. In these games, `bfs` has a median of 1,066,910, a mean of
 1,053,015.73 and a maxout of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of
-94.67 %.
+94.67 %. `stacking` is not from the article.
 
 --csv writes one line per game: player, game, score, lines, pieces, complete (230 rows cleared).
 
 Examples:
   hatebeam nes play --search bfs
   hatebeam nes play --search branching --games 10 --widths 3/3/1
+  hatebeam nes play --search stacking
   hatebeam nes play --search bfs --rows 22 --generator cartridge --csv games.csv";
 
 /// Help text of the command that compares players.
@@ -69,4 +70,5 @@ the weights were selected in these games: compare them with other weights in gam
 Examples:
   hatebeam nes train my-weights --games 30 --evaluations 300
   hatebeam nes train my-weights --games 30 --evaluations 600 --method swarm --population 24
+  hatebeam nes train my-weights --search stacking --widths 8/1/1 --games 16 --seed 7
   hatebeam nes compare bfs --weights my-weights/weights.toml";

@@ -13,7 +13,7 @@ use hatebeam_agents::text::nes as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, WeightsFile};
 use hatebeam_host::stop_flag;
-use hatebeam_tetris::nes::{FEATURE_NAMES, MAXOUT, WEIGHTS_BFS, Weights};
+use hatebeam_tetris::nes::MAXOUT;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ enum NesCommand {
         /// Search whose weights to tune
         #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names())]
         search: String,
-        /// Weights file to start from; its search replaces --search [default: the published weights]
+        /// Weights file to start from; its search replaces --search [default: the search's weights]
         #[arg(long, value_name = "FILE")]
         start: Option<PathBuf>,
         #[command(flatten)]
@@ -83,8 +83,8 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, searches: &[String]) -> anyhow::Result<()> {
         let (rules, sets) = (self.options.rules()?, self.options.sets());
-        let play = |name: &str, search: &RegisteredSearch, weights: Weights| {
-            let make = || (search.make)(rules.rows, self.options.widths, weights);
+        let play = |name: &str, search: &RegisteredSearch, weights: &[f64]| {
+            let make = || search.with_weights(rules.rows, self.options.widths, weights);
             let play = |threads, on_game: &(dyn Fn() + Sync)| {
                 play_sets(&sets, threads, &rules, make, on_game)
             };
@@ -92,11 +92,12 @@ impl GamesArgs {
         };
         let mut series = Vec::new();
         for name in searches {
-            series.push(play(name, find_search(name)?, WEIGHTS_BFS));
+            let search = find_search(name)?;
+            series.push(play(name, search, search.weights));
         }
         for path in &self.weights {
             let (search, weights) = read_weights(path)?;
-            series.push(play(&path.display().to_string(), search, weights));
+            series.push(play(&path.display().to_string(), search, &weights));
         }
         self.series.show(&Contest {
             series,
@@ -107,14 +108,10 @@ impl GamesArgs {
 }
 
 /// Reads a weights file, and returns its search and the weights.
-fn read_weights(path: &Path) -> anyhow::Result<(&'static RegisteredSearch, Weights)> {
+fn read_weights(path: &Path) -> anyhow::Result<(&'static RegisteredSearch, Vec<f64>)> {
     let file = WeightsFile::read(path)?;
     let search = find_search(&file.player).with_context(|| path.display().to_string())?;
-    let weights = file.in_order(&FEATURE_NAMES, path)?;
-    let weights = weights
-        .try_into()
-        .expect("`in_order` returns one weight per feature");
-    Ok((search, weights))
+    Ok((search, file.in_order(search.weight_names, path)?))
 }
 
 fn search_names() -> clap::builder::PossibleValuesParser {
@@ -139,10 +136,13 @@ impl NesArgs {
                 start,
                 options,
             } => {
-                let (mut search, mut weights) = (find_search(search)?, WEIGHTS_BFS);
-                if let Some(path) = start {
-                    (search, weights) = read_weights(path)?;
-                }
+                let (search, weights) = match start {
+                    Some(path) => read_weights(path)?,
+                    None => {
+                        let search = find_search(search)?;
+                        (search, search.weights.to_vec())
+                    }
+                };
                 let (rules, sets) = (options.rules()?, options.sets());
                 let cancel = stop_flag()?;
                 let widths = options.widths;

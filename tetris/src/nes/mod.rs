@@ -12,6 +12,7 @@ mod generator;
 mod placements;
 mod scoring;
 mod shapes;
+mod stacking;
 
 pub use board::{Board, BoardError, Locked, Rows};
 pub use features::{
@@ -25,3 +26,7 @@ pub use generator::{
 pub use placements::{Numbering, Placement, Placements};
 pub use scoring::{MAXOUT, Score, first_transition, frames_per_row, level_at, points};
 pub use shapes::{Shape, orientations, shape};
+pub use stacking::{
+    STACKING_FEATURE_NAMES, STACKING_FEATURES, StackingWeights, WEIGHTS_STACKING,
+    evaluate_stacking, lines_value,
+};
