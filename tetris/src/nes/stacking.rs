@@ -37,7 +37,7 @@ pub type StackingWeights = [f64; STACKING_FEATURES];
 
 /// Weights that were selected by hand in games with other pieces than those of the article.
 pub const WEIGHTS_STACKING: StackingWeights = [
-    -200.0, 20.0, 33.0, 11.0, 4.0, 7.8, 15.0, -8.0, -20.0, 1.9, 2.3, 1.6, 4.0, 4.0, 3.7, 2.0, 4.0,
+    -67.0, 10.0, 33.0, 11.0, 4.0, 7.8, 15.0, -3.2, -9.9, 1.9, 2.3, 1.6, 4.0, 4.0, 3.7, 2.0, 4.0,
     10.0,
 ];
 
