@@ -31,7 +31,8 @@ pub struct Submission {
     pub spec: RunSpec,
     /// Rule that selects the depths (numbers of pieces placed) whose wells remain in the object store.
     pub keep: Retention,
-    /// Number of shards (ranges of well hashes). If `None`, the coordinator derives it from the width.
+    /// Number of shards (ranges of well hashes) at first. If `None`, the coordinator derives it from the width. Epochs
+    /// split shards if they have many workers or threads.
     pub shards: Option<u32>,
     /// Limits of the run.
     pub limits: Limits,
@@ -161,7 +162,8 @@ impl Coordinator {
         let mut manifest = Manifest::new(name.clone(), spec, submission.keep, shards, now_ms);
         let workers = parts.registry.members();
         if workers.len() >= parts.settings.min_workers.max(1)
-            && let Some(missing) = missing_memory(&workers, manifest.layout())
+            && let Some(missing) =
+                missing_memory(&workers, manifest.layout(), parts.settings.min_shard_wells)
         {
             return Err(RequestError::State(format!(
                 "{missing}: connect more workers first, or choose a smaller width"

@@ -40,6 +40,8 @@ pub struct CoreSettings {
     pub idle_stop: Option<Duration>,
     /// Minimum number of workers that a run needs to start or to resume.
     pub min_workers: usize,
+    /// Minimum average number of wells per shard (range of well hashes) after shards have been split for more workers.
+    pub min_shard_wells: usize,
     /// Interval between two heartbeats of a worker.
     pub heartbeat: Duration,
     /// Time without a message after which a worker is considered lost.

@@ -2,8 +2,8 @@
 //! the search. `docs/cluster-model.md` explains the formula, the source of each number, and the accuracy of the result.
 
 use hatebeam_search::{
-    DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, Node, Quiescence, REMOTE_BATCH, ShardLayout,
-    TABLE_BUFFER_BYTES, TABLE_WELLS,
+    DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, MIN_SHARD_WELLS, Node, Quiescence, REMOTE_BATCH,
+    ShardLayout, TABLE_BUFFER_BYTES, TABLE_WELLS,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -236,6 +236,8 @@ pub struct DepthModel {
     pub requests_seconds: f64,
     /// Time of [`Bottleneck::Rounds`], which is added to the longest of the times above.
     pub rounds_seconds: f64,
+    /// Number of shards into which the workers divide the wells.
+    pub shards: u64,
     /// Number of children of all wells.
     pub children: f64,
     /// Number of children that are sent to another worker.
@@ -257,7 +259,7 @@ pub struct DepthModel {
 pub struct Beam {
     /// Width in wells.
     pub width: u64,
-    /// Number of shards.
+    /// Number of shards before they are split for many workers.
     pub shards: u64,
 }
 
@@ -269,6 +271,17 @@ impl Beam {
         Beam {
             width,
             shards: u64::from(shards).clamp(1, MAX_SHARDS as u64),
+        }
+    }
+
+    /// Returns the beam with the number of shards that a coordinator uses for these workers.
+    pub fn for_workers(self, workers: u32, machine: &MachineProfile) -> Beam {
+        let layout = ShardLayout::new(self.width as usize, self.shards as usize);
+        let threads = (f64::from(workers) * machine.threads) as usize;
+        let layout = layout.for_workers(workers as usize, threads, MIN_SHARD_WELLS);
+        Beam {
+            shards: layout.shards() as u64,
+            ..self
         }
     }
 
@@ -383,6 +396,7 @@ pub fn model_depth(
     workers: u32,
 ) -> DepthModel {
     let (wells, count) = (beam.width as f64, f64::from(workers.max(1)));
+    let beam = beam.for_workers(workers.max(1), machine);
     let share = beam.largest_share(count);
     let work = Work {
         inputs,
@@ -443,6 +457,7 @@ pub fn model_depth(
         commit_seconds,
         requests_seconds,
         rounds_seconds,
+        shards: beam.shards,
         children,
         sent,
         sent_bytes,
@@ -458,6 +473,7 @@ pub fn model_depth(
 pub fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam) -> Option<u32> {
     (1..=MAX_WORKERS).find(|&workers| {
         let count = f64::from(workers);
+        let beam = beam.for_workers(workers, machine);
         let wells = beam.width as f64 * beam.largest_share(count);
         memory(inputs, machine, wells, count) <= machine.memory_bytes * inputs.memory_share
     })

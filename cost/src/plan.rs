@@ -69,7 +69,7 @@ fn doubling((from, to): (u32, u32)) -> Option<Vec<u32>> {
 pub struct Plans {
     /// Width of the beam.
     pub width: u64,
-    /// Number of shards.
+    /// Number of shards before they are split for many machines.
     pub shards: u64,
     /// Number of depths.
     pub depths: u32,

@@ -31,6 +31,16 @@ fn seconds(value: f64) -> String {
 }
 
 impl Plans {
+    /// Describes the number of shards, which grows with the number of machines.
+    fn shards_in_words(&self) -> String {
+        let shards = self.plans.iter().map(|plan| plan.depth.shards);
+        let (least, most) = (shards.clone().min(), shards.max());
+        match (least, most) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most} shards"),
+            _ => count(most.unwrap_or(self.shards), "shard"),
+        }
+    }
+
     /// Returns the plans as a table. `keep` is the retention rule of the run.
     pub fn table(&self, keep: &str) -> String {
         let instance = &self.instance;
@@ -38,7 +48,7 @@ impl Plans {
             "{} wells wide, {}, {}, {}\n{}: {}, {}, {} GiB, {} Gbit/s; ${} an hour {} ({}, {})\n\n",
             self.width,
             count(u64::from(self.depths), "depth"),
-            count(self.shards, "shard"),
+            self.shards_in_words(),
             self.evaluator,
             instance.name,
             count(u64::from(instance.vcpus), "vCPU"),

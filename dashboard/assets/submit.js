@@ -53,7 +53,7 @@ class SubmitPage {
         ...limitFields(this.fields)),
       group("Storage",
         this.fields.select("keep", "Keep wells of", KEEPS, "Depths whose wells are kept in the object store. Keeping fewer depths costs less storage, but makes it slower to read back a game."),
-        this.fields.text("shards", "Shards", "", "Number of parts into which the wells of a depth are divided, 1 to 4096. Choose many more shards than workers. Empty: one per million wells, at least 64.", { inputMode: "numeric" })),
+        this.fields.text("shards", "Shards", "", "Number of parts into which the wells of a depth are divided, 1 to 4096. The coordinator splits them for many workers or threads. Empty: at first one per million wells, at least 64.", { inputMode: "numeric" })),
       h("details", { className: "group" }, h("summary", {}, "Well and starting position"),
         this.fields.text("columns", "Columns", "10", "Columns of the well, 4 to 16. The game has 10.", { inputMode: "numeric" }),
         this.fields.text("rows", "Rows", "16", "Rows below the bar, 1 to 16. The game has 16. Columns × rows must be at most 160.", { inputMode: "numeric" }),

@@ -164,8 +164,10 @@ pub struct Prepare {
     pub owners: Vec<u32>,
     /// All workers of the epoch.
     pub members: Vec<Peer>,
-    /// Tables of the worker's shards at this depth. Empty at the run's first depth.
+    /// Tables at this depth that contain wells of the worker's shards. Empty at the run's first depth.
     pub tables: Vec<Table>,
+    /// Number of shards into which the tables divide the frontier. It may differ from the number of `owners`.
+    pub table_shards: u32,
 }
 
 /// A worker of an epoch, as described to another worker.

@@ -124,16 +124,19 @@ fn prepare() -> impl Strategy<Value = Prepare> {
         any::<u32>(),
         prop::collection::vec(any::<u32>(), 0..5),
         prop::collection::vec(member, 0..3),
-        prop::collection::vec(table(), 0..3),
+        (prop::collection::vec(table(), 0..3), any::<u32>()),
     )
-        .prop_map(|(run, spec, depth, owners, members, tables)| Prepare {
-            run,
-            spec,
-            depth,
-            owners,
-            members,
-            tables,
-        })
+        .prop_map(
+            |(run, spec, depth, owners, members, (tables, table_shards))| Prepare {
+                run,
+                spec,
+                depth,
+                owners,
+                members,
+                tables,
+                table_shards,
+            },
+        )
 }
 
 fn query() -> impl Strategy<Value = CountQuery> {

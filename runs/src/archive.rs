@@ -18,7 +18,7 @@ use hatebeam_env::{Env, Panicked};
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_report::Film;
-use hatebeam_search::{DepthRecord, Node, NodeWell};
+use hatebeam_search::{DepthRecord, Node, NodeWell, ShardLayout};
 use hatebeam_store::{ColumnFamilies, Lookup, ShardTables, StoreError};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -205,6 +205,16 @@ impl Archive {
         })
     }
 
+    /// Returns the layout that divided a depth into its tables.
+    fn layout(&self, depth: u32) -> ShardLayout {
+        let committed = self.manifest.committed(depth);
+        let list = committed.and_then(|committed| committed.tables.as_ref());
+        list.map_or_else(
+            || self.manifest.layout(),
+            |list| self.manifest.layout_of(list),
+        )
+    }
+
     /// Returns the number and total size of the tables fetched so far.
     pub fn fetched(&self) -> Fetched {
         self.fetched
@@ -256,9 +266,7 @@ impl Archive {
     /// Fetches the tables of these shards. A shard without wells has no table.
     async fn fetch(&mut self, depth: u32, shards: &[u32]) -> Result<(), ManifestError> {
         if !self.lists.contains_key(&depth) {
-            let mut depths = self.manifest.depths.iter();
-            let committed = depths.find(|committed| committed.record.depth == depth);
-            let list = match committed {
+            let list = match self.manifest.committed(depth) {
                 Some(committed) => self.manifest.tables(&self.objects, committed).await?,
                 None => Vec::new(),
             };
@@ -303,7 +311,7 @@ impl Lookup for Archive {
             let is_first = |well: &NodeWell| (*well == self.first.well).then_some(self.first);
             return Ok(wells.iter().map(is_first).collect());
         }
-        let layout = self.manifest.layout();
+        let layout = self.layout(depth);
         // Indices into `wells`, grouped by shard.
         let mut by_shard: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (index, well) in wells.iter().enumerate() {

@@ -75,7 +75,7 @@ pub use show::ShowError;
 pub use spec::{LoopRule, MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 pub use summary::FrontierSummary;
 #[cfg(feature = "objects")]
-pub use table::{Table, TableList, frontier_key};
+pub use table::{Table, TableList, check_tables, frontier_key};
 #[cfg(feature = "objects")]
 pub use versioned::{ListedRun, VersionedManifest, list_manifests};
 pub use weights::{NamedWeights, WeightsError, WeightsFile};

@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::local::REPLAYS;
 use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError};
-use crate::table::{Table, TableList};
+use crate::table::{Table, TableList, check_tables};
 use hatebeam_cost::{Micros, UsageLedger};
 use hatebeam_objects::Objects;
 use hatebeam_report::Facts;
@@ -23,10 +23,10 @@ use serde_json::{Map, Value, json};
 pub const RUNS: &str = "runs";
 /// Format number of the manifests that this version writes. Older formats remain readable.
 ///
-/// Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3 renamed `bill` to `ledger`,
+/// Format 5 added the number of shards to the lists of tables. Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3 renamed `bill` to `ledger`,
 /// `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to `stop_requested`. It also merged `max_depth` and
 /// `budget` into `limits`.
-pub(crate) const FORMAT: u64 = 4;
+pub(crate) const FORMAT: u64 = 5;
 
 /// A committed depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,8 @@ pub struct Manifest {
     pub spec: RunSpec,
     /// Rule that determines which depths keep their tables.
     pub keep: Retention,
-    /// Number of shards into which each frontier (the wells kept at a depth) is divided.
+    /// Number of shards into which the current epoch divides each frontier (the wells kept at a depth). An epoch with
+    /// more workers may have more shards than the one before.
     pub shards: u32,
     /// Limits of the run.
     #[serde(default)]
@@ -143,15 +144,30 @@ impl Manifest {
         format!("{}/{REPLAYS}/", self.prefix())
     }
 
-    /// Returns the layout that divides a frontier into shards.
+    /// Returns the layout that divides a frontier into shards in the current epoch.
     pub fn layout(&self) -> ShardLayout {
+        self.layout_with(self.shards)
+    }
+
+    /// Returns the layout that divided a frontier into the tables in `list`.
+    pub fn layout_of(&self, list: &TableList) -> ShardLayout {
+        self.layout_with(list.shards)
+    }
+
+    fn layout_with(&self, shards: u32) -> ShardLayout {
         let width = usize::try_from(self.spec.width).unwrap_or(usize::MAX);
-        ShardLayout::new(width, self.shards as usize)
+        ShardLayout::new(width, shards as usize)
     }
 
     /// Returns the last committed depth, from which the search resumes.
     pub fn last(&self) -> Option<&CommittedDepth> {
         self.depths.last()
+    }
+
+    /// Returns a committed depth, or `None` if it is not committed.
+    pub fn committed(&self, depth: u32) -> Option<&CommittedDepth> {
+        let first = self.depths.first()?.record.depth;
+        self.depths.get(depth.checked_sub(first)? as usize)
     }
 
     /// Returns the records of the committed depths.
@@ -189,15 +205,16 @@ impl Manifest {
         let mut value: Value = serde_json::from_slice(bytes).map_err(damaged)?;
         match value.get("format").and_then(Value::as_u64) {
             Some(found) if found > FORMAT => return Err(ManifestError::Newer { found }),
-            Some(found) if found < 3 => upgrade(&mut value),
-            Some(found) if found < FORMAT => value["format"] = json!(FORMAT),
+            Some(found) if found < FORMAT => upgrade(&mut value, found),
             Some(_) => {}
             None => return Err(ManifestError::Damaged("the manifest has no format".into())),
         }
         let manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
         manifest.spec.check_for_cluster()?;
-        if !(1..=MAX_SHARDS).contains(&(manifest.shards as usize)) {
-            let shards = manifest.shards;
+        let lists = manifest.depths.iter().flat_map(|depth| &depth.tables);
+        let mut shards = lists.map(|list| list.shards).chain([manifest.shards]);
+        if let Some(shards) = shards.find(|&shards| !(1..=MAX_SHARDS).contains(&(shards as usize)))
+        {
             return Err(ManifestError::Damaged(format!(
                 "shard count {shards} is out of range"
             )));
@@ -225,40 +242,35 @@ impl Manifest {
             return Ok(Vec::new());
         };
         let tables = list.read(objects, &self.name).await?;
-        match self.check_tables(&tables, depth.record.count) {
+        match check_tables(&tables, list.shards, depth.record.count) {
             Ok(()) => Ok(tables),
             Err(reason) => Err(ManifestError::Damaged(format!("{}: {reason}", list.key))),
         }
     }
-
-    /// Checks that `tables` can be the tables of a depth with `count` wells: each table has an existing shard, each shard has
-    /// at most one table, and the tables contain `count` wells in total.
-    ///
-    /// # Errors
-    /// Returns a description of the problem.
-    pub fn check_tables(&self, tables: &[Table], count: u64) -> Result<(), String> {
-        let mut seen = vec![false; self.shards as usize];
-        for table in tables {
-            match seen.get_mut(table.shard as usize) {
-                Some(seen) if !*seen => *seen = true,
-                Some(_) => return Err(format!("shard {} has two tables", table.shard)),
-                None => return Err(format!("there is no shard {}", table.shard)),
-            }
-        }
-        let counts = tables.iter().map(|table| table.count);
-        let found = counts.fold(0, u64::saturating_add);
-        if found != count {
-            return Err(format!("the tables have {found} wells instead of {count}"));
-        }
-        Ok(())
-    }
 }
 
-/// Converts a manifest from format 1 or 2 to the current format.
-fn upgrade(value: &mut Value) {
+/// Converts a manifest from an older format to the current one.
+fn upgrade(value: &mut Value, format: u64) {
     let Value::Object(manifest) = value else {
         return;
     };
+    if format < 3 {
+        upgrade_limits(manifest);
+    }
+    // Before format 5, the number of shards was the same at all depths.
+    let shards = manifest.get("shards").cloned().unwrap_or_default();
+    let depths = manifest.get_mut("depths").and_then(Value::as_array_mut);
+    for depth in depths.into_iter().flatten() {
+        let list = depth.get_mut("tables").and_then(Value::as_object_mut);
+        if let Some(list) = list {
+            list.insert("shards".to_owned(), shards.clone());
+        }
+    }
+    manifest.insert("format".to_owned(), json!(FORMAT));
+}
+
+/// Converts the limits and the names of some fields from format 1 or 2 to format 3.
+fn upgrade_limits(manifest: &mut Map<String, Value>) {
     let max_depth = manifest.remove("max_depth").unwrap_or(Value::Null);
     let mut limits = match manifest.remove("budget") {
         Some(Value::Object(budget)) => budget,
@@ -293,5 +305,4 @@ fn upgrade(value: &mut Value) {
     }
     manifest.insert("limits".to_owned(), Value::Object(limits));
     manifest.insert("end".to_owned(), end);
-    manifest.insert("format".to_owned(), json!(FORMAT));
 }

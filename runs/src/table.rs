@@ -60,6 +60,8 @@ impl Table {
 pub struct TableList {
     /// Key of the object, relative to the run's prefix.
     pub key: String,
+    /// Number of shards into which the tables divide the depth.
+    pub shards: u32,
     /// Size of the object.
     pub bytes: u64,
     /// Checksum of the object, in hexadecimal.
@@ -85,4 +87,26 @@ impl TableList {
         serde_json::from_slice(&bytes)
             .map_err(|error| ManifestError::Damaged(format!("{key}: {error}")))
     }
+}
+
+/// Checks that `tables` can be the tables of a depth with `count` wells in `shards` shards: each table has an existing
+/// shard, each shard has at most one table, and the tables contain `count` wells in total.
+///
+/// # Errors
+/// Returns a description of the problem.
+pub fn check_tables(tables: &[Table], shards: u32, count: u64) -> Result<(), String> {
+    let mut seen = vec![false; shards as usize];
+    for table in tables {
+        match seen.get_mut(table.shard as usize) {
+            Some(seen) if !*seen => *seen = true,
+            Some(_) => return Err(format!("shard {} has two tables", table.shard)),
+            None => return Err(format!("there is no shard {}", table.shard)),
+        }
+    }
+    let counts = tables.iter().map(|table| table.count);
+    let found = counts.fold(0, u64::saturating_add);
+    if found != count {
+        return Err(format!("the tables have {found} wells instead of {count}"));
+    }
+    Ok(())
 }

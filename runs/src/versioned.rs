@@ -110,6 +110,7 @@ impl VersionedManifest {
         self.objects.put(&whole, Bytes::from(text)).await?;
         Ok(TableList {
             key,
+            shards: self.manifest.shards,
             bytes: stored.bytes,
             checksum: stored.checksum.to_string(),
         })

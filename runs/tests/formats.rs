@@ -119,7 +119,7 @@ mod manifests {
     #[test]
     fn manifest_of_format_2_is_read() {
         let manifest = parse(FORMAT_2);
-        assert_eq!((manifest.format, manifest.spec.width), (4, 20));
+        assert_eq!((manifest.format, manifest.spec.width), (5, 20));
         assert_eq!(manifest.spec, spec());
         assert_eq!(manifest.state, RunState::Finished);
         assert_eq!(manifest.end, Some(EndReason::MaxDepth));
@@ -134,6 +134,8 @@ mod manifests {
         assert_eq!((manifest.depths.len(), manifest.best_lines()), (7, 1));
         assert_eq!(manifest.depths[1].cost, Micros(439));
         assert_eq!(manifest.depths[6].record.best_eval, 171_552);
+        let lists = manifest.depths.iter().flat_map(|depth| &depth.tables);
+        assert!(lists.map(|list| list.shards).eq([2; 6]));
         let game = manifest.result.as_ref().unwrap();
         assert_eq!((game.lines, game.depth, game.files.len()), (1, 6, 5));
         // The manifest is written in the current format, and parsing it again yields the same manifest.
@@ -181,9 +183,9 @@ mod manifests {
             assert!(current.contains(from), "{from}");
             Manifest::parse(current.replacen(from, to, 1).as_bytes()).unwrap_err()
         };
-        let later = error("\"format\":4", "\"format\":5");
+        let later = error("\"format\":5", "\"format\":6");
         assert!(
-            matches!(later, ManifestError::Newer { found: 5 }),
+            matches!(later, ManifestError::Newer { found: 6 }),
             "{later}"
         );
         for (from, to) in [
@@ -320,6 +322,7 @@ mod current {
 
         const FORMAT_3: &str = include_str!("formats/manifest-3.json");
         const FORMAT_4: &str = include_str!("formats/manifest-4.json");
+        const FORMAT_5: &str = include_str!("formats/manifest-5.json");
 
         fn record(depth: u32) -> DepthRecord {
             DepthRecord {
@@ -354,6 +357,7 @@ mod current {
                 sent_bytes: 270,
                 tables: Some(TableList {
                     key: "tables/00001-3.json".to_owned(),
+                    shards: 2,
                     bytes: 308,
                     checksum: "fa1267e7a1e2980c".to_owned(),
                 }),
@@ -419,7 +423,13 @@ mod current {
         #[test]
         fn manifest_has_documented_format() {
             let text = serde_json::to_string_pretty(&manifest()).unwrap();
-            assert_eq!(text.trim(), FORMAT_4.trim());
+            assert_eq!(text.trim(), FORMAT_5.trim());
+            let parsed = Manifest::parse(FORMAT_5.as_bytes()).unwrap();
+            assert_eq!(parsed, manifest());
+        }
+
+        #[test]
+        fn manifest_of_format_4_is_read() {
             let parsed = Manifest::parse(FORMAT_4.as_bytes()).unwrap();
             assert_eq!(parsed, manifest());
         }

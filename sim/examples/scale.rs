@@ -24,7 +24,9 @@ use hatebeam_runs::{
     FrontierSummary, Limits, MemoryArchive, RUNS, Retention, RunSpec, Table, first_node,
     frontier_key,
 };
-use hatebeam_search::{CountQuery, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
+use hatebeam_search::{
+    CountQuery, EvaluatorKind, EvaluatorSpec, Fingerprint, MIN_SHARD_WELLS, Quiescence,
+};
 use hatebeam_sim::Rng;
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
@@ -172,8 +174,21 @@ impl Cluster {
 #[derive(Default)]
 struct Share {
     run: String,
+    /// Number of shards of the epoch.
+    count: u64,
     shards: Vec<u32>,
     is_first: bool,
+}
+
+impl Share {
+    /// Returns the number of wells in a shard at a depth.
+    fn wells(&self, width: u64, depth: u32, shard: u32) -> u64 {
+        let shard = u64::from(shard);
+        match depth {
+            0 => u64::from(shard == 0),
+            _ => width / self.count + u64::from(shard < width % self.count),
+        }
+    }
 }
 
 /// A worker that answers each order after the time that the model predicts.
@@ -186,26 +201,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn wells(&self, depth: u32, shard: u32) -> u64 {
-        let (width, shards) = (self.cluster.width, u64::from(self.shards()));
-        let shard = u64::from(shard);
-        match depth {
-            0 => u64::from(shard == 0),
-            _ => width / shards + u64::from(shard < width % shards),
-        }
-    }
-
-    fn shards(&self) -> u32 {
-        Beam::new(self.cluster.width, None).shards as u32
-    }
-
     fn own_wells(&self, depth: u32) -> u64 {
         let share = lock(&self.share);
-        share
-            .shards
-            .iter()
-            .map(|&shard| self.wells(depth, shard))
-            .sum()
+        let wells = |&shard| share.wells(self.cluster.width, depth, shard);
+        share.shards.iter().map(wells).sum()
     }
 
     async fn run(
@@ -328,6 +327,7 @@ impl Worker {
         let shards = owners.filter(|&(_, &owner)| owner as usize == own);
         *lock(&self.share) = Share {
             run: prepare.run.clone(),
+            count: prepare.owners.len() as u64,
             shards: shards.map(|(shard, _)| shard as u32).collect(),
             is_first: own == 0,
         };
@@ -358,7 +358,7 @@ impl Worker {
             offset: at as u64,
             bytes: 1,
             checksum: "0123456789abcdef".to_owned(),
-            count: self.wells(depth, shard),
+            count: share.wells(self.cluster.width, depth, shard),
             digest: "0123456789abcdef0123456789abcdef".to_owned(),
         };
         share.shards.iter().enumerate().map(table).collect()
@@ -397,6 +397,7 @@ async fn measure(cluster: &Arc<Cluster>, memory: &Memory) -> Result<Measured, Bo
         deadline: None,
         idle_stop: None,
         min_workers: cluster.workers as usize,
+        min_shard_wells: MIN_SHARD_WELLS,
         heartbeat: Duration::from_secs(1),
         lost_after: Duration::from_secs(60),
         tables: TableSource::new(|_| Ok(Box::new(MemoryArchive::default()))),

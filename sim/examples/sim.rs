@@ -104,12 +104,14 @@ fn run_all(args: Args) -> ExitCode {
         seeds,
         depths,
         epochs,
+        splits,
         ..
     } = summary;
     let (failed, hours) = (summary.failed.len(), summary.elapsed.as_secs() / 3600);
     let seconds = began.elapsed().as_secs_f64();
     println!(
-        "{seeds} seeds, {failed} failed, {depths} depths, {epochs} epochs, {hours} hours simulated in {seconds:.1} s"
+        "{seeds} seeds, {failed} failed, {depths} depths, {epochs} epochs, {splits} with split shards, {hours} hours simulated in \
+         {seconds:.1} s"
     );
     for (class, seeds) in &summary.classes {
         println!("  {:<20} {seeds}", class.name());

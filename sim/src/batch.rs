@@ -20,6 +20,8 @@ pub struct Summary {
     pub depths: u64,
     /// Number of epochs (periods of a run with a fixed set of workers).
     pub epochs: u64,
+    /// Number of epochs that have split the shards of the depth at which they began.
+    pub splits: u64,
     /// For each class of events, the number of seeds that used it.
     pub classes: BTreeMap<Class, u64>,
     /// Seeds that violated an invariant, in ascending order.
@@ -32,6 +34,7 @@ impl Summary {
         self.elapsed += report.elapsed;
         self.depths += report.depths;
         self.epochs += report.epochs;
+        self.splits += report.splits;
         for class in &report.classes {
             *self.classes.entry(*class).or_default() += 1;
         }

@@ -89,6 +89,8 @@ impl Seen {
 pub(crate) struct Totals {
     pub(crate) depths: u64,
     pub(crate) epochs: u64,
+    /// Number of epochs that have more shards than the tables of the depth at which they begin.
+    pub(crate) splits: u64,
 }
 
 /// Observer of the store, which checks the invariants and collects violations.
@@ -351,8 +353,11 @@ impl Checker {
         if is_new && known.begun.len() > MAX_EPOCHS {
             wrong.push(format!("more than {MAX_EPOCHS} epochs have begun"));
         }
+        let last = known.manifest.last().and_then(|last| last.tables.as_ref());
+        let is_split = is_new && last.is_some_and(|list| list.shards < known.manifest.shards);
         let mut seen = self.seen();
         seen.totals.epochs += u64::from(is_new);
+        seen.totals.splits += u64::from(is_split);
         seen.totals.depths += known.manifest.depths.len().saturating_sub(depths) as u64;
         seen.runs.insert(run.to_owned(), known);
         wrong

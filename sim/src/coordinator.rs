@@ -40,6 +40,9 @@ impl Drop for Listed {
     }
 }
 
+/// Minimum number of wells per shard. It is small, so that the narrow runs of the simulation split shards.
+const MIN_SHARD_WELLS: usize = 1;
+
 fn settings(machine: &Machine, objects: Objects, world: &World, sink: Sink) -> CoreSettings {
     CoreSettings {
         name: machine.name.clone(),
@@ -56,6 +59,7 @@ fn settings(machine: &Machine, objects: Objects, world: &World, sink: Sink) -> C
         deadline: None,
         idle_stop: None,
         min_workers: world.plan.min_workers,
+        min_shard_wells: MIN_SHARD_WELLS,
         heartbeat: HEARTBEAT,
         lost_after: LOST_AFTER,
         tables: TableSource::new(|_| Ok(Box::new(MemoryArchive::default()))),

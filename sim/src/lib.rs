@@ -81,6 +81,7 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
         elapsed: Duration::ZERO,
         depths: 0,
         epochs: 0,
+        splits: 0,
         trace: String::new(),
     });
     report.violations.extend(panics::take());

@@ -41,6 +41,8 @@ pub struct Report {
     pub depths: u64,
     /// Number of epochs (periods of a run with a fixed set of workers).
     pub epochs: u64,
+    /// Number of epochs that have split the shards of the depth at which they began.
+    pub splits: u64,
     /// The log.
     pub trace: String,
 }
@@ -79,6 +81,7 @@ pub(crate) async fn simulate(seed: u64, options: &Options) -> Report {
         elapsed: began.elapsed(),
         depths: known.depths,
         epochs: known.epochs,
+        splits: known.splits,
         trace: trace.take(),
     }
 }

@@ -27,6 +27,11 @@ fn invariants_hold_for_a_thousand_seeds() {
         summary.failed.len()
     );
     assert!(summary.depths > 5 * SEEDS, "only {} depths", summary.depths);
+    assert!(
+        summary.splits > SEEDS / 20,
+        "only {} epochs split shards",
+        summary.splits
+    );
     for class in Class::ALL {
         assert!(
             summary.classes.contains_key(&class),

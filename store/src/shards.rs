@@ -156,13 +156,13 @@ impl ShardTables {
             .ok_or(StoreError::NoDepth { depth })
     }
 
-    /// Returns all stored nodes of a depth, sorted by well. This method does not detect missing
-    /// tables.
+    /// Calls `visit` with each stored node of a depth, in the order of their wells. This method does
+    /// not detect missing tables.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth's column family does not exist, or
     /// [`StoreError::DamagedDepth`] if a table is damaged.
-    pub fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
+    pub fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
         let family = self.family(depth)?;
         let mut options = ReadOptions::default();
         options.fill_cache(false);
@@ -172,25 +172,23 @@ impl ShardTables {
         }
         let mut cursor = self.db.raw_iterator_cf_opt(&family, options);
         cursor.seek(depth.to_be_bytes());
-        let mut nodes = Vec::new();
         while let Some((key, value)) = cursor.item() {
             let node = table::node_of(self.geometry, key, value);
-            nodes.push(node.ok_or_else(|| StoreError::DamagedDepth {
+            visit(&node.ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
                 reason: "an entry has an invalid length".to_owned(),
             })?);
             cursor.next();
         }
-        cursor.status().map_err(StoreError::read(depth))?;
-        Ok(nodes)
+        cursor.status().map_err(StoreError::read(depth))
     }
 
     /// Looks up wells at a depth. Returns one result per well, in the order of `wells`: the node,
     /// or `None` if the tables of the depth do not contain the well.
     ///
     /// # Errors
-    /// Returns the same errors as [`ShardTables::load`].
+    /// Returns the same errors as [`ShardTables::visit`].
     pub fn multi_get(
         &self,
         depth: u32,

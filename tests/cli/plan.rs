@@ -20,7 +20,7 @@ fn table_has_row_for_each_machine_count_and_names_bottleneck() {
     let table = run(&["plan", "--width", "25M", "--count", "1..64"]).results();
     let lines: Vec<&str> = table.lines().collect();
     assert!(
-        lines[0].starts_with("25000000 wells wide, 250 depths, 64 shards"),
+        lines[0].starts_with("25000000 wells wide, 250 depths, 128 to 512 shards"),
         "{table}"
     );
     assert!(

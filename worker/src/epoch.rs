@@ -25,6 +25,8 @@ pub(crate) type Committed = Result<Vec<Table>, OrderError>;
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) layout: ShardLayout,
+    /// Division of the epoch's first frontier into the tables from which it is loaded.
+    pub(crate) tables: ShardLayout,
     pub(crate) owners: Arc<Vec<Owner>>,
     /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
@@ -36,13 +38,16 @@ impl Assignment {
     /// the assignment is invalid.
     pub(crate) fn of(name: &str, order: &Prepare) -> Result<Assignment, OrderError> {
         let bad = |reason: &str| OrderError::bad_order(reason);
-        let shards = order.owners.len();
-        if !(1..=MAX_SHARDS).contains(&shards) {
-            return Err(bad(&format!(
-                "the number of shards is {shards}, but must be 1 to {MAX_SHARDS}"
-            )));
+        let (shards, table_shards) = (order.owners.len(), order.table_shards as usize);
+        for shards in [shards, table_shards] {
+            if !(1..=MAX_SHARDS).contains(&shards) {
+                return Err(bad(&format!(
+                    "the number of shards is {shards}, but must be 1 to {MAX_SHARDS}"
+                )));
+            }
         }
-        if let Some(table) = order.tables.iter().find(|t| t.shard as usize >= shards) {
+        let mut tables = order.tables.iter();
+        if let Some(table) = tables.find(|table| table.shard >= order.table_shards) {
             let shard = table.shard;
             return Err(bad(&format!("a table names the unknown shard {shard}")));
         }
@@ -67,6 +72,7 @@ impl Assignment {
         let owned = owners.iter().map(|owner| *owner == Owner::Here).collect();
         Ok(Assignment {
             layout: ShardLayout::new(width, shards),
+            tables: ShardLayout::new(width, table_shards),
             owners: Arc::new(owners),
             owned: Arc::new(owned),
             peers,

@@ -50,6 +50,7 @@ pub(crate) fn prepare(width: u64, names: &[&str]) -> Prepare {
         owners: (0..4).map(|shard| shard % names.len() as u32).collect(),
         members: members.collect(),
         tables: Vec::new(),
+        table_shards: 4,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Assignment of shards (ranges of well hashes) to workers.
 
+use crate::registry::Member;
 use hatebeam_runs::max_width;
 use hatebeam_search::ShardLayout;
 use std::cmp::Reverse;
@@ -20,7 +21,9 @@ pub(super) struct WorkerCapacity {
 /// memory, it gets only those, and the other workers get the rest.
 ///
 /// `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is in
-/// `workers` and has not reached its number of shards yet, so few shards move when a worker joins or leaves.
+/// `workers` and has not reached its number of shards yet, so few shards move when a worker joins or leaves. If shards
+/// have been split, `before` is shorter than the result. The parts of a split shard then go to the same owner where
+/// possible, because the owner of a part loads the table of the whole shard.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let indices = workers.iter().enumerate();
     let indices: BTreeMap<&str, usize> = indices
@@ -28,8 +31,14 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         .collect();
     let mut free = quotas(shards, workers);
     let mut owners: Vec<Option<usize>> = vec![None; shards];
-    for (owner, name) in owners.iter_mut().zip(before) {
-        if let Some(&index) = indices.get(name.as_str())
+    // Index in `before` of the shard that contains a shard.
+    let whole = |shard: usize| match before.len() {
+        0 => shard,
+        count => shard * count / shards,
+    };
+    for (shard, owner) in owners.iter_mut().enumerate() {
+        if let Some(name) = before.get(whole(shard))
+            && let Some(&index) = indices.get(name.as_str())
             && free[index] > 0
         {
             free[index] -= 1;
@@ -42,7 +51,8 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         }
         // Rendezvous hashing: the same shard and the same candidates always give the same owner.
         let candidates = (0..workers.len()).filter(|&index| free[index] > 0);
-        let weight = |&index: &usize| (rendezvous_weight(&workers[index].name, shard), index);
+        let weight =
+            |&index: &usize| (rendezvous_weight(&workers[index].name, whole(shard)), index);
         if let Some(index) = candidates.max_by_key(weight) {
             free[index] -= 1;
             *owner = Some(index);
@@ -109,6 +119,16 @@ pub(crate) fn shards_in(memory_bytes: u64, threads: u32, layout: ShardLayout) ->
     usize::try_from(max_width(memory_bytes, threads as usize) / wells.max(1)).unwrap_or(usize::MAX)
 }
 
+/// Returns the layout for an epoch with these workers, whose shards are those of `layout` or parts of them.
+pub(crate) fn layout_for(
+    workers: &[Member],
+    layout: ShardLayout,
+    min_shard_wells: usize,
+) -> ShardLayout {
+    let threads = workers.iter().map(|worker| worker.threads as usize);
+    layout.for_workers(workers.len(), threads.sum(), min_shard_wells)
+}
+
 /// Hashes a worker's name and a shard with FNV-1a, and mixes the bits.
 fn rendezvous_weight(name: &str, shard: usize) -> u64 {
     let bytes = name.bytes().chain((shard as u64).to_le_bytes());
@@ -157,6 +177,26 @@ mod tests {
         // A well takes 100 bytes, and the process itself takes 200 MiB.
         assert_eq!(shards_in((200 << 20) + 4_099_999_999, 0, layout), 40);
         assert_eq!(shards_in(1 << 20, 1, layout), 0);
+    }
+
+    #[test]
+    fn parts_of_split_shards_stay_together() {
+        let (two, four) = (workers(&[1, 1]), workers(&[1, 1, 1, 1]));
+        let before = names(&assign(&[], 16, &two), &two);
+        let after = names(&assign(&before, 64, &four), &four);
+        for worker in &four {
+            assert_eq!(
+                after.iter().filter(|&name| *name == worker.name).count(),
+                16
+            );
+        }
+        // The old workers keep half of their shards, and no shard has parts on more than two workers.
+        let kept = (0..64).filter(|&shard| before[shard / 4] == after[shard]);
+        assert_eq!(kept.count(), 32);
+        let moved = after
+            .chunks(4)
+            .filter(|parts| parts.iter().any(|name| *name != parts[0]));
+        assert!(moved.count() <= 2, "{after:?}");
     }
 
     proptest! {

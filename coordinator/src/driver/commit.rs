@@ -6,7 +6,7 @@ use super::failures::Retries;
 use super::state::RunDriver;
 use super::workers::{EpochWorkers, Explored, Uploads, internal_error};
 use hatebeam_cost::Micros;
-use hatebeam_runs::{CommittedDepth, DepthWork, FrontierSummary, SpecError, Table};
+use hatebeam_runs::{CommittedDepth, DepthWork, FrontierSummary, SpecError, Table, check_tables};
 use hatebeam_search::DepthRecord;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
@@ -78,7 +78,7 @@ impl RunDriver {
         let began = self.parts.env.now();
         let tables = self.wait_for_tables(&mut pending.uploads).await?;
         let count = pending.record.count;
-        let checked = self.manifest().check_tables(&tables, count);
+        let checked = check_tables(&tables, self.manifest().shards, count);
         checked.map_err(|error| internal_error("a worker", &error))?;
         pending.record.bytes = tables.iter().map(|table| table.bytes).sum();
         let depth = pending.record.depth;

@@ -25,7 +25,7 @@ impl RunDriver {
     }
 
     /// Checks that all objects of a depth exist and are long enough for their tables. Also verifies the contents of
-    /// the tables whose shards `worker` owns.
+    /// the tables that contain wells of `worker`'s shards.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());
         let tables = manifest.tables(objects, depth).await?;
@@ -42,9 +42,13 @@ impl RunDriver {
                 return Err(ManifestError::Damaged(reason));
             }
         }
+        let layout = manifest.layout();
+        let stored = depth.tables.as_ref();
+        let stored = stored.map_or(layout, |list| manifest.layout_of(list));
         let is_own = |table: &&Table| {
-            let owner = self.owners.get(table.shard as usize);
-            owner.is_some_and(|owner| owner == worker)
+            let shards = layout.overlapping(stored, table.shard as usize);
+            let owners = self.owners.get(shards).unwrap_or_default();
+            owners.iter().any(|owner| owner == worker)
         };
         for table in tables.iter().filter(is_own) {
             table.read(objects, &manifest.name).await?;

@@ -1,6 +1,6 @@
 //! One epoch: a fixed set of workers prepares, and then searches one depth after another.
 
-use super::assign::{WorkerCapacity, assign, shards_in};
+use super::assign::{WorkerCapacity, assign, layout_for, shards_in};
 use super::commit::{Pending, Selected};
 use super::error::EpochError;
 use super::floors::cuts_of;
@@ -143,6 +143,18 @@ impl RunDriver {
         }
     }
 
+    /// Splits shards if the epoch of these workers needs more of them. The tables of the committed depths stay as they
+    /// are: a worker loads the tables that contain wells of its shards.
+    pub(super) fn split_shards(&mut self, members: &[Member]) {
+        let least = self.parts.settings.min_shard_wells;
+        let layout = layout_for(members, self.manifest().layout(), least);
+        let (before, shards) = (self.manifest().shards, layout.shards() as u32);
+        if shards > before {
+            tracing::info!(before, shards, workers = members.len(), "split shards");
+            self.manifest_mut().shards = shards;
+        }
+    }
+
     /// Orders each worker to load its shards of the last committed depth. Returns that depth.
     async fn prepare(&mut self, workers: &EpochWorkers) -> Result<u32, EpochError> {
         let owners = self.assign_shards(&workers.members);
@@ -156,9 +168,15 @@ impl RunDriver {
             true => EpochError::Damaged(error),
             false => error.into(),
         })?;
+        let layout = manifest.layout();
+        let stored = last.tables.as_ref();
+        let stored = stored.map_or(layout, |list| manifest.layout_of(list));
         let secrets = PairSecrets::random(&self.parts.env, workers.members.len());
         let order = |index: usize| {
-            let is_own = |table: &&Table| owners[table.shard as usize] as usize == index;
+            let is_own = |table: &&Table| {
+                let shards = layout.overlapping(stored, table.shard as usize);
+                owners[shards].contains(&(index as u32))
+            };
             Prepare {
                 run: manifest.name.clone(),
                 spec: manifest.spec.clone(),
@@ -166,6 +184,7 @@ impl RunDriver {
                 owners: owners.clone(),
                 members: peers_of(index, &workers.members, &secrets),
                 tables: tables.iter().filter(is_own).cloned().collect(),
+                table_shards: stored.shards() as u32,
             }
         };
         let prepared = workers.prepare(order).await?;

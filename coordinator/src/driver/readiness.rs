@@ -1,6 +1,6 @@
 //! Waiting for enough workers before an epoch (a period of a run with a fixed set of workers) begins.
 
-use super::assign::shards_in;
+use super::assign::{layout_for, shards_in};
 use super::state::{RunDriver, RunEnd};
 use crate::registry::Member;
 use hatebeam_runs::memory_needed;
@@ -25,8 +25,13 @@ pub(super) enum Readiness {
 }
 
 /// Describes the lack of memory if a beam does not fit into the memory of these workers. Returns `None` if it fits,
-/// or if the memory of a worker is unknown.
-pub(crate) fn missing_memory(workers: &[Member], layout: ShardLayout) -> Option<String> {
+/// or if the memory of a worker is unknown. The shards are those of `layout`, split for these workers.
+pub(crate) fn missing_memory(
+    workers: &[Member],
+    layout: ShardLayout,
+    min_shard_wells: usize,
+) -> Option<String> {
+    let layout = layout_for(workers, layout, min_shard_wells);
     let fitting = workers
         .iter()
         .map(|worker| shards_in(worker.memory_bytes, worker.threads, layout));
@@ -69,7 +74,10 @@ impl RunDriver {
             let members = registry.members();
             let missing = match members.len() < wanted {
                 true => Some(format!("{} of {wanted}", members.len())),
-                false => missing_memory(&members, self.manifest().layout()),
+                false => {
+                    let least = self.parts.settings.min_shard_wells;
+                    missing_memory(&members, self.manifest().layout(), least)
+                }
             };
             if let Some(missing) = missing {
                 enough_since = None;

@@ -26,6 +26,7 @@ impl RunDriver {
                 Readiness::UpdatePending => continue,
                 Readiness::Ended(end) => return self.end(end).await,
             };
+            self.split_shards(&members);
             self.manifest_mut().epoch += 1;
             self.parts.metrics.coordinator.epochs.add(1);
             self.save().await?;

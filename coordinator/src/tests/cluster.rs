@@ -17,7 +17,7 @@ use hatebeam_proto::messages::{
     ToWorker,
 };
 use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
-use hatebeam_search::Fingerprint;
+use hatebeam_search::{Fingerprint, MIN_SHARD_WELLS};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -100,6 +100,7 @@ pub(crate) struct Cluster {
     pub(crate) world: Arc<World>,
     pub(crate) run: String,
     pub(crate) min_workers: usize,
+    pub(crate) min_shard_wells: usize,
     /// Fingerprint of the coordinators' search.
     pub(crate) search: Fingerprint,
 }
@@ -112,6 +113,7 @@ impl Cluster {
             run: world.spec.name(),
             world,
             min_workers: 1,
+            min_shard_wells: MIN_SHARD_WELLS,
             search: Fingerprint::current(),
         }
     }
@@ -132,6 +134,7 @@ impl Cluster {
             deadline: None,
             idle_stop: None,
             min_workers: self.min_workers,
+            min_shard_wells: self.min_shard_wells,
             heartbeat: Duration::from_secs(1),
             lost_after: LOST_AFTER,
             tables: TableSource::scratch(std::env::temp_dir()),

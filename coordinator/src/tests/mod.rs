@@ -6,6 +6,7 @@ mod commits;
 mod failures;
 mod networks;
 mod restarts;
+mod splits;
 pub(crate) mod support;
 mod updates;
 mod world;

@@ -79,6 +79,8 @@ impl World {
 #[derive(Default)]
 pub(crate) struct Part {
     run: String,
+    /// Number of shards of the epoch.
+    count: usize,
     /// Whether this is the first worker of the epoch, which reports the child count of all workers.
     is_first: bool,
     shards: Vec<usize>,
@@ -136,6 +138,7 @@ impl Part {
         let own = prepare.members.iter().position(|peer| peer.name == name);
         let own = own.unwrap();
         let owners = prepare.owners.iter().enumerate();
+        self.count = prepare.owners.len();
         self.shards = owners
             .filter(|&(_, &owner)| owner as usize == own)
             .map(|(shard, _)| shard)
@@ -144,7 +147,9 @@ impl Part {
         self.is_first = own == 0;
         let wells = self.nodes(world, prepare.depth).len() as u64;
         let counted: u64 = prepare.tables.iter().map(|table| table.count).sum();
-        assert!(prepare.depth == 0 || counted == wells, "{prepare:?}");
+        let is_whole = prepare.table_shards as usize == self.count;
+        let is_loaded = counted == wells || counted > wells && !is_whole;
+        assert!(prepare.depth == 0 || is_loaded, "{prepare:?}");
         Prepared {
             wells,
             fetched: prepare.tables.len() as u32,
@@ -152,10 +157,17 @@ impl Part {
     }
 
     fn nodes(&self, world: &World, depth: u32) -> Vec<Node> {
-        let frontier = world.made(depth).frontier;
+        let frontier = self.frontier(world, depth);
         let own = self.shards.iter();
         own.flat_map(|&shard| frontier.shards[shard].clone())
             .collect()
+    }
+
+    /// Returns the whole frontier, divided into the shards of the epoch.
+    fn frontier(&self, world: &World, depth: u32) -> Frontier {
+        let layout = ShardLayout::new(world.spec.width as usize, self.count);
+        let frontier = world.made(depth).frontier;
+        Frontier::new(depth, frontier.nodes().copied(), layout)
     }
 
     async fn upload(
@@ -165,7 +177,7 @@ impl Part {
         objects: &Objects,
         (epoch, depth): (u64, u32),
     ) -> Vec<Table> {
-        let frontier = world.made(depth).frontier;
+        let frontier = self.frontier(world, depth);
         let key = format!("frontier/{depth:05}/{epoch}-{name}");
         let (mut tables, mut bytes) = (Vec::new(), Vec::new());
         for &shard in &self.shards {

@@ -170,16 +170,31 @@ fn sent_share_with_estimated_floors_agrees_with_measurements() {
 }
 
 #[test]
-fn more_shards_shorten_the_commit() {
-    let beam = |shards| Beam::new(25_000_000, shards);
-    assert_eq!(beam(None).shards, 64);
-    let usual = model_depth(&inputs(), &machine(), beam(None), 64);
-    let many = model_depth(&inputs(), &machine(), beam(Some(2048)), 64);
-    assert!(many.commit_seconds < usual.commit_seconds);
-    assert!(many.seconds < usual.seconds);
-    // With fewer shards than machines, some machines have no work.
-    let few = model_depth(&inputs(), &machine(), beam(Some(16)), 64);
-    assert!(few.cores_seconds > 3.0 * usual.cores_seconds);
+fn shards_are_split_for_many_machines() {
+    let depth = |width, shards, workers| {
+        let beam = Beam::new(width, shards);
+        model_depth(&inputs(), &machine(), beam, workers)
+    };
+    let (one, all) = (depth(25_000_000, None, 1), depth(25_000_000, None, 64));
+    assert_eq!(Beam::new(25_000_000, None).shards, 64);
+    assert_eq!((one.shards, all.shards), (128, 512));
+    // 64 shards would give each machine one shard, which one thread writes.
+    let unsplit = Work {
+        inputs: &inputs(),
+        machine: &machine(),
+        beam: Beam::new(25_000_000, None),
+        workers: 64.0,
+        wells: 25_000_000.0 / 64.0,
+        share: 1.0 / 64.0,
+        power: machine().power(&inputs()),
+    };
+    let upload = all.stored_bytes / 64.0;
+    assert!(unsplit.commit_seconds(upload) > 1.3 * all.commit_seconds);
+    // Shards of narrow beams are not split, so some machines have no work.
+    let few = depth(1_000_000, Some(16), 64);
+    let enough = depth(1_000_000, Some(64), 64);
+    assert_eq!((few.shards, enough.shards), (16, 64));
+    assert!(few.cores_seconds > 3.0 * enough.cores_seconds);
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl TryFrom<v1::Prepare> for Prepare {
                 .map(Peer::try_from)
                 .collect::<Result<_, _>>()?,
             tables: prepare.tables.into_iter().map(read_table).collect(),
+            table_shards: prepare.table_shards,
         })
     }
 }
@@ -102,6 +103,7 @@ impl From<Prepare> for v1::Prepare {
             owners: prepare.owners,
             members: prepare.members.into_iter().map(v1::Member::from).collect(),
             tables: prepare.tables.into_iter().map(v1::Table::from).collect(),
+            table_shards: prepare.table_shards,
         }
     }
 }

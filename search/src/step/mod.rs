@@ -40,7 +40,7 @@ mod pool;
 pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
 pub use estimate::{RecentCuts, estimated_floor};
-pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
+pub use layout::{MAX_SHARDS, MIN_SHARD_WELLS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 
 use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
 use crate::node::{Digest, Node};

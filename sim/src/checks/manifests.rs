@@ -79,8 +79,16 @@ pub(super) fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> 
             ));
         }
     }
-    if before.spec != after.spec || before.shards != after.shards || before.keep != after.keep {
+    if before.spec != after.spec || before.keep != after.keep {
         wrong.push("the specification changed".to_owned());
+    }
+    let splits = after.shards / before.shards.max(1);
+    let is_split = after.shards == before.shards * splits && splits.is_power_of_two();
+    if !is_split || splits > 1 && after.epoch == before.epoch {
+        wrong.push(format!(
+            "the number of shards changed from {} in epoch {} to {} in epoch {}",
+            before.shards, before.epoch, after.shards, after.epoch
+        ));
     }
     if !may_follow(before.state, after.state) {
         wrong.push(format!(

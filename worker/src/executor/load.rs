@@ -2,11 +2,13 @@
 //! (ranges of well hashes) that it owns. Each table contains the wells of one shard.
 
 use super::Executor;
+use crate::epoch::Assignment;
 use crate::error::OrderError;
 use crate::tables::LocalTables;
 use hatebeam_proto::messages::Prepare;
 use hatebeam_runs::Table;
 use hatebeam_search::{Digest, Frontier, Node, ShardLayout};
+use hatebeam_store::StoreError;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -15,32 +17,91 @@ use tracing::Instrument;
 /// Maximum number of tables that are fetched at the same time.
 const TRANSFERS: usize = 4;
 
-struct Loading<'a> {
+/// The wells that a worker has loaded so far. The tables may divide the frontier into other shards than the epoch: in
+/// an epoch with more workers than the one before, shards are split.
+struct Loading {
     depth: u32,
+    /// Division into the shards of the epoch.
     layout: ShardLayout,
+    /// Division into the tables.
+    tables: ShardLayout,
+    /// For each shard of `layout`, whether this worker owns it.
+    owned: Arc<Vec<bool>>,
     shards: Vec<Vec<Node>>,
-    /// Tables of the shards that are not loaded yet.
-    missing: Vec<&'a Table>,
+    /// Tables that are not loaded yet.
+    missing: Vec<Table>,
 }
 
-impl Loading<'_> {
-    /// Copies the missing shards that are complete in `frontier`.
-    fn take_from(&mut self, frontier: &Frontier) {
-        self.missing.retain(|table| {
-            let shard = table.shard as usize;
-            let nodes = frontier.shards.get(shard);
-            let Some(nodes) = nodes.filter(|nodes| is_complete(nodes, table)) else {
-                return true;
-            };
-            self.shards[shard] = nodes.clone();
-            false
-        });
+/// The wells of one table that were found in a source.
+#[derive(Default)]
+struct Found {
+    count: u64,
+    digest: Digest,
+    /// The wells in shards of this worker.
+    own: Vec<Node>,
+}
+
+impl Found {
+    /// Whether all wells of the committed table were found, and no others.
+    fn is_complete(&self, table: &Table) -> bool {
+        self.count == table.count && self.digest.to_string() == table.digest
     }
 }
 
-/// Whether the number and the digest of these nodes match the committed table of their shard.
-fn is_complete(nodes: &[Node], table: &Table) -> bool {
-    nodes.len() as u64 == table.count && Digest::of(nodes).to_string() == table.digest
+impl Loading {
+    fn new(order: &Prepare, assignment: &Assignment) -> Loading {
+        Loading {
+            depth: order.depth,
+            layout: assignment.layout,
+            tables: assignment.tables,
+            owned: Arc::clone(&assignment.owned),
+            shards: vec![Vec::new(); assignment.layout.shards()],
+            missing: order.tables.clone(),
+        }
+    }
+
+    /// Loads the missing tables that are complete in a source. `source` calls its argument with each of its nodes.
+    fn take<T>(&mut self, source: impl FnOnce(&mut dyn FnMut(&Node)) -> T) -> T {
+        let mut found: Vec<Option<Found>> = Vec::new();
+        found.resize_with(self.tables.shards(), || None);
+        for table in &self.missing {
+            found[table.shard as usize] = Some(Found::default());
+        }
+        let taken = source(&mut |node| {
+            let Some(found) = &mut found[self.tables.shard_of(&node.well)] else {
+                return;
+            };
+            found.count += 1;
+            found.digest.add(node);
+            if self.owned[self.layout.shard_of(&node.well)] {
+                found.own.push(*node);
+            }
+        });
+        self.missing.retain(|table| {
+            let found = found[table.shard as usize].take();
+            let Some(found) = found.filter(|found| found.is_complete(table)) else {
+                return true;
+            };
+            for node in found.own {
+                self.shards[self.layout.shard_of(&node.well)].push(node);
+            }
+            false
+        });
+        taken
+    }
+
+    /// Returns the loaded wells.
+    fn finish(mut self) -> Frontier {
+        for shard in &mut self.shards {
+            // The wells of several tables, or of the split shards of an earlier epoch, follow one another.
+            shard.sort_unstable_by_key(|node| node.well);
+            shard.shrink_to_fit();
+        }
+        Frontier {
+            depth: self.depth,
+            shards: self.shards,
+        }
+    }
 }
 
 impl Executor {
@@ -49,22 +110,23 @@ impl Executor {
     pub(super) async fn load(
         &self,
         order: &Prepare,
-        layout: ShardLayout,
+        assignment: &Assignment,
         held: Option<Arc<Frontier>>,
         tables: &Arc<dyn LocalTables>,
     ) -> Result<(Arc<Frontier>, u32), OrderError> {
-        let mut loading = Loading {
-            depth: order.depth,
-            layout,
-            shards: vec![Vec::new(); layout.shards()],
-            missing: order.tables.iter().collect(),
-        };
+        let mut loading = Loading::new(order, assignment);
         if let Some(held) = held {
-            loading.take_from(&held);
+            let taken = self.env.run_blocking(move || {
+                loading.take(|add| held.nodes().for_each(add));
+                loading
+            });
+            loading = taken.await?;
         }
         if !loading.missing.is_empty() {
-            // An error is expected if there are no local tables of this depth. The missing shards are then fetched.
-            if let Err(error) = self.load_local(tables, &mut loading).await {
+            let loaded;
+            (loading, loaded) = self.load_local(tables, loading).await?;
+            // An error is expected if there are no local tables of this depth. The missing tables are then fetched.
+            if let Err(error) = loaded {
                 tracing::debug!(depth = order.depth, %error, "cannot load local tables");
             }
         }
@@ -72,7 +134,9 @@ impl Executor {
         if fetched > 0 {
             self.fetch(&order.run, order.depth, &loading.missing, tables)
                 .await?;
-            self.load_local(tables, &mut loading).await?;
+            let loaded;
+            (loading, loaded) = self.load_local(tables, loading).await?;
+            loaded?;
         }
         if let Some(table) = loading.missing.first() {
             return Err(OrderError::Damaged(format!(
@@ -80,20 +144,23 @@ impl Executor {
                 table.shard, table.key
             )));
         }
-        let (depth, shards) = (loading.depth, loading.shards);
-        Ok((Arc::new(Frontier { depth, shards }), fetched))
+        let frontier = self.env.run_blocking(move || loading.finish()).await?;
+        Ok((Arc::new(frontier), fetched))
     }
 
-    /// Loads the missing shards that are complete in the local tables.
+    /// Loads the missing tables that are complete among the local tables.
     async fn load_local(
         &self,
         tables: &Arc<dyn LocalTables>,
-        loading: &mut Loading<'_>,
-    ) -> Result<(), OrderError> {
-        let (tables, depth) = (Arc::clone(tables), loading.depth);
-        let nodes = self.env.run_blocking(move || tables.load(depth)).await??;
-        loading.take_from(&Frontier::new(depth, nodes, loading.layout));
-        Ok(())
+        mut loading: Loading,
+    ) -> Result<(Loading, Result<(), StoreError>), OrderError> {
+        let tables = Arc::clone(tables);
+        let loaded = self.env.run_blocking(move || {
+            let depth = loading.depth;
+            let loaded = loading.take(|add| tables.visit(depth, add));
+            (loading, loaded)
+        });
+        Ok(loaded.await?)
     }
 
     /// Fetches tables from the object store and adds them to the local tables.
@@ -101,12 +168,12 @@ impl Executor {
         &self,
         run: &str,
         depth: u32,
-        missing: &[&Table],
+        missing: &[Table],
         tables: &Arc<dyn LocalTables>,
     ) -> Result<(), OrderError> {
         let permits = Arc::new(Semaphore::new(TRANSFERS));
         let mut fetches = JoinSet::new();
-        for &table in missing {
+        for table in missing {
             let fetch = Fetch {
                 table: table.clone(),
                 run: run.to_owned(),

@@ -80,7 +80,7 @@ impl Executor {
         let layout = assignment.layout;
         if order.depth != start.depth() {
             let held = held.filter(|held| held.depth == order.depth);
-            return self.load(order, layout, held, tables).await;
+            return self.load(order, assignment, held, tables).await;
         }
         let first = first_node(&order.spec, start)?;
         let is_here = assignment.owned[layout.shard_of(&first.well)];

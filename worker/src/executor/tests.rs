@@ -1,5 +1,7 @@
 //! Tests of the executor, with connections, tables and an object store in memory.
 
+mod splits;
+
 use crate::tables::{LocalStorage, LocalTables, MemoryStorage, WriteTables, WrittenTables};
 use crate::testing::{Cluster, RUN, prepare, spec};
 use crate::worker::Worker;
@@ -478,6 +480,8 @@ fn bad_prepares() -> Vec<Prepare> {
         with(&|bad| bad.owners.clear()),
         with(&|bad| bad.owners = vec![0; MAX_SHARDS + 1]),
         with(&|bad| bad.owners = vec![7; 4]),
+        with(&|bad| bad.table_shards = 0),
+        with(&|bad| bad.table_shards = MAX_SHARDS as u32 + 1),
         with(&|bad| bad.members.clear()),
         with(&|bad| bad.members[0].name = "w1".to_owned()),
         with(&|bad| bad.tables = vec![table(4)]),
@@ -562,7 +566,7 @@ async fn invalid_orders_fail_and_do_not_affect_later_orders() {
 struct UnreadableTables(Arc<dyn LocalTables>);
 
 impl LocalTables for UnreadableTables {
-    fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
+    fn visit(&self, depth: u32, _: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
         Err(StoreError::DamagedDepth {
             depth,
             file: None,

@@ -46,13 +46,14 @@ impl MemoryTables {
 }
 
 impl LocalTables for MemoryTables {
-    fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
+    fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
         let tables = self.lock();
         let nodes = tables
             .depths
             .get(&depth)
             .ok_or(StoreError::NoDepth { depth })?;
-        Ok(nodes.values().copied().collect())
+        nodes.values().for_each(visit);
+        Ok(())
     }
 
     fn write(&self, work: &WriteTables<'_>) -> Result<WrittenTables, StoreError> {

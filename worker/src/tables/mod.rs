@@ -38,13 +38,13 @@ pub trait LocalStorage: Send + Sync + 'static {
 /// A table is first *staged*: it is stored, but not part of its depth. It can be loaded after it is *ingested* into its
 /// depth.
 pub trait LocalTables: Send + Sync + 'static {
-    /// Returns all ingested nodes (wells with their scores) of a depth, sorted by well. The caller must check that no
-    /// table is missing.
+    /// Calls `visit` with each ingested node (a well with its score) of a depth, in the order of their wells. The caller
+    /// must check that no table is missing.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if there is no table of this depth, or another error if the tables cannot be
     /// read.
-    fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError>;
+    fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError>;
 
     /// Writes and stages one table for each non-empty shard of a frontier, and concatenates the tables into a bundle.
     ///

@@ -40,8 +40,8 @@ impl LocalStorage for RocksStorage {
 }
 
 impl LocalTables for ShardTables {
-    fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
-        ShardTables::load(self, depth)
+    fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
+        ShardTables::visit(self, depth, visit)
     }
 
     fn write(&self, work: &WriteTables<'_>) -> Result<WrittenTables, StoreError> {

@@ -12,7 +12,7 @@ use hatebeam_coordinator::{
 use hatebeam_cost::PriceTable;
 use hatebeam_host::{process_name, stop_channel};
 use hatebeam_metrics::Registry;
-use hatebeam_search::Fingerprint;
+use hatebeam_search::{Fingerprint, MIN_SHARD_WELLS};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,6 +87,7 @@ impl CoordinatorArgs {
                 deadline: self.deadline_file.clone().map(follow_deadline),
                 idle_stop: idle_stop.map(Duration::from_secs_f64),
                 min_workers: self.min_workers as usize,
+                min_shard_wells: MIN_SHARD_WELLS,
                 heartbeat: (lost_after / 5).min(Duration::from_secs(1)),
                 lost_after,
                 tables: TableSource::scratch(std::env::temp_dir()),

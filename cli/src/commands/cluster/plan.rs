@@ -32,7 +32,8 @@ pub(crate) struct PlanArgs {
     /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64, which stands for 1,2,4,8,16,32,64
     #[arg(long, value_name = "N", default_value = "1")]
     count: MachineCounts,
-    /// Number of shards per depth, 1 to 4096 [default: one per million wells, at least 64]
+    /// Number of shards per depth at first, 1 to 4096; they are split for many machines or threads [default: one per
+    /// million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
     /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, or the path of a network file

@@ -1,0 +1,116 @@
+//! Tests of epochs (periods with a fixed set of workers) that divide the frontier into other shards than the tables from
+//! which they load it.
+
+use super::*;
+
+/// The frontier from which an epoch begins.
+struct Stored {
+    depth: u32,
+    shards: usize,
+    tables: Vec<Table>,
+}
+
+/// Returns the order that begins an epoch with these workers for the worker at index `member`. The `shards` shards are
+/// assigned to the workers in turn.
+fn order_for(stored: &Stored, names: &[&str], shards: usize, member: usize) -> Prepare {
+    let mut order = prepare(WIDTH, names);
+    let layout = ShardLayout::new(WIDTH as usize, shards);
+    let table_layout = ShardLayout::new(WIDTH as usize, stored.shards);
+    let is_own = |table: &&Table| {
+        let mut shards = layout.overlapping(table_layout, table.shard as usize);
+        shards.any(|shard| shard % names.len() == member)
+    };
+    order.depth = stored.depth;
+    order.owners = (0..shards)
+        .map(|shard| (shard % names.len()) as u32)
+        .collect();
+    order.tables = stored.tables.iter().filter(is_own).cloned().collect();
+    order.table_shards = stored.shards as u32;
+    order
+}
+
+/// Begins an epoch. Returns the number of tables that each worker fetched.
+async fn begin(epoch: &Epoch<'_>, stored: &Stored, names: &[&str], shards: usize) -> Vec<u32> {
+    let (mut fetched, mut wells) = (Vec::new(), 0);
+    for (member, worker) in epoch.workers.iter().enumerate() {
+        let order = order_for(stored, names, shards, member);
+        let order = OrderKind::Prepare(Box::new(order));
+        match worker.execute(epoch.number, order).await {
+            AnswerKind::Prepared(prepared) => {
+                fetched.push(prepared.fetched);
+                wells += prepared.wells;
+            }
+            answer => panic!("{answer:?}"),
+        }
+    }
+    let stored = stored.tables.iter().map(|table| table.count);
+    assert_eq!(wells, stored.sum::<u64>());
+    fetched
+}
+
+#[tokio::test]
+async fn epochs_with_more_or_fewer_shards_find_same_digests() {
+    let cluster = Cluster::new();
+    let [w0, w1, w2] = ["w0", "w1", "w2"].map(|name| cluster.worker(name));
+    let expected = alone(WIDTH, DEPTHS);
+    let first = Epoch {
+        workers: vec![&w0, &w1],
+        number: 1,
+        width: WIDTH,
+    };
+    first.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
+    let mut stored = Stored {
+        depth: 9,
+        shards: 4,
+        tables: Vec::new(),
+    };
+    for depth in 1..=stored.depth {
+        stored.tables = first.depth(depth).await.1;
+    }
+    assert_eq!(stored.tables.len(), 4);
+
+    // A worker joins, and each shard is split into four. The first two workers hold two of the four tables.
+    let second = Epoch {
+        workers: vec![&w0, &w1, &w2],
+        number: 2,
+        width: WIDTH,
+    };
+    let fetched = begin(&second, &stored, &["w0", "w1", "w2"], 16).await;
+    assert_eq!(fetched, [2, 2, 4]);
+    second.expand(first_attempt(10)).await;
+
+    // A worker is lost before the depth is committed. The other two have all tables, but hold other shards.
+    let third = Epoch {
+        workers: vec![&w1, &w2],
+        number: 3,
+        width: WIDTH,
+    };
+    let fetched = begin(&third, &stored, &["w1", "w2"], 16).await;
+    assert_eq!(fetched[1], 0);
+    let (digest, tables) = third.depth(10).await;
+    assert_eq!(digest, expected[9]);
+    assert_eq!(tables.len(), 16);
+    stored = Stored {
+        depth: 10,
+        shards: 16,
+        tables,
+    };
+
+    // The number of shards may also decrease or change to any other number.
+    for (number, shards) in [(4, 3), (5, 4)] {
+        let next = Epoch {
+            workers: vec![&w2, &w0],
+            number,
+            width: WIDTH,
+        };
+        begin(&next, &stored, &["w2", "w0"], shards).await;
+        let depth = stored.depth + 1;
+        let (digest, tables) = next.depth(depth).await;
+        assert_eq!(digest, expected[depth as usize - 1]);
+        stored = Stored {
+            depth,
+            shards,
+            tables,
+        };
+    }
+}
