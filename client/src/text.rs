@@ -38,8 +38,8 @@ pub(crate) fn cost_text(run: &v1::RunStatus) -> String {
         let _ = write!(text, "{separator}limited to {}", limits.join(" and "));
     }
     if cost.unpriced > 0 && !text.is_empty() {
-        let machines = count(u64::from(cost.unpriced), "machine");
-        let _ = write!(text, "; the price of {machines} is unknown");
+        let workers = count(u64::from(cost.unpriced), "worker");
+        let _ = write!(text, "; the price of {workers} is unknown");
     }
     text
 }
@@ -145,6 +145,23 @@ pub fn deadline_text(deadline_ms: u64, now_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cost_text_counts_unpriced_workers() {
+        let run = v1::RunStatus {
+            cost: Some(v1::Cost {
+                micros: 1_500_000,
+                unpriced: 2,
+                ..v1::Cost::default()
+            }),
+            ..v1::RunStatus::default()
+        };
+        let text = cost_text(&run);
+        assert!(
+            text.ends_with("; the price of 2 workers is unknown"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn deadline_text_describes_the_deadline_if_there_is_one() {

@@ -7,7 +7,7 @@ use hatebeam_cost::{
 };
 use hatebeam_env::Env;
 use hatebeam_objects::Objects;
-use hatebeam_runs::{Limits, Manifest, UsedShare};
+use hatebeam_runs::{EndReason, Limits, Manifest, UsedShare};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -284,6 +284,16 @@ impl Cost {
         processes.any(|process| usage.is_machine_of(process))
     }
 
+    /// Returns whether the run has already used more than `limit` allows.
+    pub fn exceeds(&self, limit: EndReason) -> bool {
+        let time = Duration::from_millis(self.ledger.milliseconds);
+        match limit {
+            EndReason::MaxCost => self.limits.max_cost.is_some_and(|max| self.total() > max),
+            EndReason::MaxHours => self.limits.max_time.is_some_and(|max| time > max),
+            _ => false,
+        }
+    }
+
     /// Returns the used share of the cost or time limit, whichever is closer to being reached. Returns `None` if the
     /// run has neither.
     pub fn used_share(&self) -> Option<UsedShare> {
@@ -422,6 +432,27 @@ mod tests {
         }
         advance(HOUR).await;
         assert_eq!(tracker.spent("r"), Micros(2_000_000));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn run_exceeds_a_limit_only_after_it_has_used_more() {
+        let clock = Arc::new(Clock::default());
+        let tracker = tracker(&clock, &direct(&Memory::new()));
+        let mut run = manifest("r", 1);
+        run.limits.max_cost = Some(Micros(1_000_000));
+        run.limits.max_time = Some(Duration::from_millis(2 * HOUR));
+        tracker.begin(&run);
+        advance(HOUR).await;
+        tracker.advance();
+        assert!(!tracker.cost(&run).exceeds(EndReason::MaxCost));
+        advance(HOUR).await;
+        tracker.advance();
+        assert!(tracker.cost(&run).exceeds(EndReason::MaxCost));
+        assert!(!tracker.cost(&run).exceeds(EndReason::MaxHours));
+        advance(HOUR).await;
+        tracker.advance();
+        assert!(tracker.cost(&run).exceeds(EndReason::MaxHours));
+        assert!(!tracker.cost(&run).exceeds(EndReason::MaxDepth));
     }
 
     #[tokio::test(start_paused = true)]

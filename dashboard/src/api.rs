@@ -33,7 +33,7 @@ const MAX_BODY: usize = 128 << 10;
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for reading back a game, that is, finding its wells in the stored depths from the last to the first. This is
 /// slow for a wide run that keeps only some of its depths.
-const GAME_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const GAME_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum number of games that are read back concurrently.
 const MAX_GAMES: usize = 2;
 /// Maximum number of event streams. It is less than the maximum number of connections, so that the server can still
@@ -316,7 +316,8 @@ struct DepthsQuery {
     limit: Option<usize>,
 }
 
-/// Returns a page of a run's depths. `next` is the first depth of the next page, or null if this page is not full.
+/// Returns a page of a run's depths. `next` is the first depth of the next page, or null if no depth
+/// follows this page.
 async fn depths<R: Runs>(
     State(app): Shared<R>,
     PathParam(name): PathParam,
@@ -333,7 +334,7 @@ async fn depths<R: Runs>(
     let views: Vec<DepthView<'_>> = depths.iter().map(DepthView::of).collect();
     let next = depths
         .last()
-        .filter(|_| depths.len() == limit)
+        .filter(|_| snapshot.depths.len() > limit)
         .map(|last| last.depth.saturating_add(1));
     Ok(Json(json!({ "depths": views, "next": next })))
 }

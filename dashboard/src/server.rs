@@ -23,8 +23,10 @@ use tokio_rustls::TlsAcceptor;
 const LIMITS: Limits = Limits {
     connections: 128,
     header_timeout: Duration::from_secs(20),
-    // This timeout also ends event streams. Browsers then reconnect.
     connection_timeout: Duration::from_secs(900),
+    // The longest calls, which read games back, can complete. An event stream ends after this time, and its browser
+    // reconnects. Without a limit, 64 browsers that read nothing would occupy all event streams.
+    drain_timeout: api::GAME_TIMEOUT,
     buffer: 32 << 10,
     keep_alive: true,
 };

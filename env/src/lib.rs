@@ -56,14 +56,14 @@ impl fmt::Debug for Env {
 
 /// Error returned if blocking work panics or is cancelled.
 #[derive(Debug, Error)]
-#[error("blocking work panicked: {0}")]
+#[error("blocking work {0}")]
 pub struct Panicked(String);
 
 impl Panicked {
     fn new(payload: &(dyn Any + Send)) -> Panicked {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        Panicked(text.unwrap_or("no message").to_owned())
+        Panicked(format!("panicked: {}", text.unwrap_or("no message")))
     }
 }
 
@@ -165,7 +165,7 @@ impl Env {
         };
         worked.map_err(|error| match error.try_into_panic() {
             Ok(payload) => Panicked::new(&*payload),
-            Err(cancelled) => Panicked(cancelled.to_string()),
+            Err(_) => Panicked("was cancelled, because the program is shutting down".to_owned()),
         })
     }
 }

@@ -81,9 +81,26 @@ async fn panic_in_blocking_work_is_returned_as_error() {
         let panicked = env
             .run_blocking(|| -> u32 { resume_unwind(Box::new("no table 3")) })
             .await;
-        assert!(panicked.unwrap_err().to_string().contains("no table 3"));
+        let error = panicked.unwrap_err().to_string();
+        assert_eq!(error, "blocking work panicked: no table 3");
         assert_eq!(env.run_blocking(|| 6).await.unwrap(), 6);
     }
+}
+
+#[test]
+fn cancelled_blocking_work_is_not_reported_as_a_panic() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let handle = runtime.handle().clone();
+    runtime.shutdown_background();
+    let _entered = handle.enter();
+    let env = Env::system();
+    let mut work = std::pin::pin!(env.run_blocking(|| 6));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let std::task::Poll::Ready(Err(error)) = work.as_mut().poll(&mut context) else {
+        panic!("work was not cancelled");
+    };
+    let text = error.to_string();
+    assert!(text.starts_with("blocking work was cancelled"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

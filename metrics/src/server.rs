@@ -18,6 +18,7 @@ const LIMITS: Limits = Limits {
     connections: 32,
     header_timeout: Duration::from_secs(10),
     connection_timeout: Duration::from_secs(60),
+    drain_timeout: Duration::ZERO,
     buffer: 16 << 10,
     keep_alive: false,
 };

@@ -7,6 +7,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,8 +23,10 @@ pub struct Limits {
     /// Maximum duration of the handshake. It is also the maximum time from the end of the handshake, or of the previous
     /// response, until the headers of a request have arrived.
     pub header_timeout: Duration,
-    /// Maximum duration of a connection.
+    /// Time after which a connection accepts no further requests.
     pub connection_timeout: Duration,
+    /// Maximum time after `connection_timeout` until the response in progress is complete. Then the connection closes.
+    pub drain_timeout: Duration,
     /// Maximum size of a connection's read buffer, in bytes. The router must limit request bodies itself.
     pub buffer: usize,
     /// Whether a connection may serve more than one request.
@@ -59,8 +62,7 @@ where
             Ok((stream, _)) => {
                 let (router, handshake) = (router.clone(), handshake(stream));
                 connections.spawn(async move {
-                    let served = serve_connection(handshake, router, limits);
-                    let _ = tokio::time::timeout(limits.connection_timeout, served).await;
+                    serve_connection(handshake, router, limits).await;
                     drop(permit);
                 });
             }
@@ -88,14 +90,22 @@ async fn serve_connection<S>(
         }
         Err(_) => return,
     };
-    let served = http1::Builder::new()
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(limits.buffer)
         .keep_alive(limits.keep_alive)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .await;
-    if let Err(error) = served {
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = pin!(connection);
+    let timeout = tokio::time::timeout(limits.connection_timeout, connection.as_mut());
+    let served = match timeout.await {
+        Ok(served) => Ok(served),
+        Err(_) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(limits.drain_timeout, connection).await
+        }
+    };
+    if let Ok(Err(error)) = served {
         tracing::debug!(%error, "connection failed");
     }
 }
@@ -112,6 +122,7 @@ mod tests {
         connections: 3,
         header_timeout: Duration::from_millis(200),
         connection_timeout: Duration::from_secs(60),
+        drain_timeout: Duration::ZERO,
         buffer: 16 << 10,
         keep_alive: true,
     };
@@ -124,8 +135,13 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(30)).await;
             "late"
         };
+        let slow = || async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            "slow"
+        };
         let router = Router::new()
             .route("/", get(|| async { "fine" }))
+            .route("/slow", get(slow))
             .route("/wait", get(wait));
         (
             address,
@@ -171,6 +187,25 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(20));
         serving.abort();
         other.abort();
+    }
+
+    #[tokio::test]
+    async fn connection_timeout_does_not_interrupt_a_response() {
+        let limits = Limits {
+            connection_timeout: Duration::from_millis(300),
+            drain_timeout: Duration::from_secs(5),
+            ..LIMITS
+        };
+        let (address, serving) = start(limits).await;
+        let begun = Instant::now();
+        let slow = b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n".as_slice();
+        // The second request arrives while the first response is in progress, and is not served.
+        let answer = send(address, &[slow, slow].concat()).await;
+        assert_eq!(answer.matches("slow").count(), 1, "{answer}");
+        let wait = b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n";
+        assert_eq!(send(address, wait).await, "");
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        serving.abort();
     }
 
     #[tokio::test]

@@ -351,10 +351,10 @@ pub enum FailureKind {
     Damaged,
     /// The object store is unavailable. A later attempt may succeed.
     Unavailable,
-    /// The exchange of children with another worker failed.
-    PeerUnreachable {
-        /// Name of the unreachable worker.
-        peer: String,
+    /// The exchange of children with other workers failed.
+    PeersUnreachable {
+        /// Names of the unreachable workers.
+        peers: Vec<String>,
     },
     /// The epoch or the attempt has ended.
     Superseded,

@@ -201,7 +201,8 @@ fn failed() -> impl Strategy<Value = Failed> {
         Just(FailureKind::BadOrder),
         Just(FailureKind::Damaged),
         Just(FailureKind::Unavailable),
-        text().prop_map(|peer| FailureKind::PeerUnreachable { peer }),
+        prop::collection::vec(text(), 0..3)
+            .prop_map(|peers| FailureKind::PeersUnreachable { peers }),
         Just(FailureKind::Superseded),
         Just(FailureKind::Worker),
     ];

@@ -9,6 +9,8 @@ use hatebeam_game::{
 use hatebeam_search::{DepthRecord, NodeWell};
 use hatebeam_store::{Lookup, PathSearch, StoreError};
 use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use thiserror::Error;
 
 /// A searched run whose games can be read back.
@@ -128,6 +130,8 @@ pub struct GameSearch {
     parted_at: Option<usize>,
     /// The best valid part that was found so far among games that HATETRIS cuts short.
     cut: Option<FoundGame>,
+    /// Counter that is set to the depth that the search has reached.
+    progress: Arc<AtomicU32>,
 }
 
 /// A game that was read back, or the valid part of a game that HATETRIS cuts short.
@@ -149,6 +153,7 @@ impl GameSearch {
             path: None,
             parted_at: None,
             cut: None,
+            progress: Arc::default(),
         }
     }
 
@@ -166,7 +171,17 @@ impl GameSearch {
             path: None,
             parted_at: None,
             cut: None,
+            progress: Arc::default(),
         })
+    }
+
+    /// Sets `progress` to each depth that the search reaches on its way from the end of the game to the start.
+    #[must_use]
+    pub fn with_progress(self, progress: &Arc<AtomicU32>) -> GameSearch {
+        GameSearch {
+            progress: Arc::clone(progress),
+            ..self
+        }
     }
 
     /// Starts the search, or continues it after an error.
@@ -186,7 +201,8 @@ impl GameSearch {
             let depth = record.depth;
             if self.path.is_none() {
                 let well = best_well(run, record)?;
-                self.path = Some(path_search(run, depth, &well));
+                let path = path_search(run, depth, &well);
+                self.path = Some(path.with_progress(&self.progress));
             }
             let Some(path) = &mut self.path else {
                 continue;

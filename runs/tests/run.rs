@@ -5,15 +5,15 @@
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
     EndReason, GameError, GroupLimits, Limits, Observer, ReadableRun, Retention, Run, RunError,
-    RunSpec, Settings, SpecError, Start, best_game, game_to,
+    RunSpec, SearchEnd, Settings, SpecError, Start, best_game, game_to,
 };
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 fn spec(width: u64) -> RunSpec {
     RunSpec::new(
@@ -437,6 +437,24 @@ fn damaged_depths_before_the_last_are_repaired() {
         let mut run = Run::open(&dir, None).unwrap();
         assert_eq!(run.repair(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
     }
+}
+
+#[test]
+fn conclusion_counts_down_the_depths_that_are_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = to_end(folder.path(), &spec(50), Retention::All, 1);
+    let progress = Arc::new(AtomicU32::new(0));
+    let end = SearchEnd {
+        name: "run",
+        end: EndReason::Over,
+        now: SystemTime::UNIX_EPOCH,
+        threads: 1,
+        cancel: &AtomicBool::new(false),
+        progress: &progress,
+        peak_memory: None,
+    };
+    run.conclude(&end, &mut |_| {}).unwrap();
+    assert_eq!(progress.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::error::{StoreError, hex_of};
 use hatebeam_game::{Backward, Children, Geometry, Offer, Parent, Piece, Well};
 use hatebeam_search::{DepthRecord, Node, NodeWell};
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A source of the stored wells of a run.
 pub trait Lookup {
@@ -101,6 +103,8 @@ pub struct PathSearch {
     lookups: u64,
     /// The interrupted search from `depth` back to the nearest kept depth, if a lookup has failed.
     step: Option<BackStep>,
+    /// Counter that is set to the depth from which the search continues.
+    progress: Option<Arc<AtomicU32>>,
 }
 
 impl PathSearch {
@@ -113,6 +117,16 @@ impl PathSearch {
             wells: Vec::new(),
             lookups: 0,
             step: None,
+            progress: None,
+        }
+    }
+
+    /// Sets `progress` to each depth that the search reaches, in descending order.
+    #[must_use]
+    pub fn with_progress(self, progress: &Arc<AtomicU32>) -> PathSearch {
+        PathSearch {
+            progress: Some(Arc::clone(progress)),
+            ..self
         }
     }
 
@@ -141,6 +155,9 @@ impl PathSearch {
         let first = first.map_or(self.depth, |record| record.depth);
         while self.depth > first {
             self.node = Some(node);
+            if let Some(progress) = &self.progress {
+                progress.store(self.depth, Ordering::Relaxed);
+            }
             let mut step = match self.step.take() {
                 Some(step) => step,
                 None => BackStep::new(store, backward, self.depth, node)?,

@@ -193,6 +193,52 @@ fn group_of_depths_can_be_read_back_dropped_and_truncated() {
 }
 
 #[test]
+fn truncation_to_any_depth_keeps_exactly_the_depths_up_to_it() {
+    let geometry = Geometry::STANDARD;
+    let frontiers = frontiers(geometry, 60, 24);
+    let is_kept = |depth: u32| depth.is_multiple_of(3) || depth == 24;
+    for start in [0, 4] {
+        for depth in (0..=25).chain([u32::MAX - 1, u32::MAX]) {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = folder.path().join("run");
+            let mut store = RunStore::create(&dir, geometry, &Value::Null).unwrap();
+            for group in frontiers[start..].chunks(10) {
+                commit_group(&mut store, group, is_kept).unwrap();
+            }
+            store.finish(&json!({})).unwrap();
+            store.truncate(depth).unwrap();
+            let check = |store: &RunStore| {
+                let rest: Vec<u32> = store.depths().iter().map(|r| r.depth).collect();
+                let expected = (start as u32..=24).filter(|&of| of <= depth);
+                assert_eq!(rest, expected.collect::<Vec<_>>(), "{start} {depth}");
+                for record in store.depths() {
+                    assert_eq!(record.kept, is_kept(record.depth), "{start} {depth}");
+                    if record.kept {
+                        let nodes = frontiers[record.depth as usize].nodes().copied();
+                        assert_eq!(store.load(record.depth).unwrap(), sorted(nodes));
+                    }
+                }
+                assert!(store.verify().is_empty());
+                assert!(store.result().is_none());
+            };
+            check(&store);
+            drop(store);
+            let mut store = RunStore::open(&dir).unwrap();
+            check(&store);
+            // The search continues from the last depth, or begins again.
+            let next = store
+                .depths()
+                .last()
+                .map_or(start, |r| r.depth as usize + 1);
+            if let Some(frontier) = frontiers.get(next) {
+                commit(&mut store, frontier).unwrap();
+            }
+            assert!(store.verify().is_empty());
+        }
+    }
+}
+
+#[test]
 fn rejected_group_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let geometry = Geometry::STANDARD;

@@ -5,6 +5,7 @@ use hatebeam_objects::ObjectError;
 use hatebeam_proto::messages::{Failed, FailureKind};
 use hatebeam_runs::{ManifestError, SpecError};
 use hatebeam_store::StoreError;
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Reason why an order was not carried out. The variants correspond to those of [`FailureKind`], which determines how
@@ -20,9 +21,9 @@ pub(crate) enum OrderError {
     /// The object store is unavailable. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
-    /// The exchange of children with another worker failed.
-    #[error("cannot exchange children with worker {peer}: {reason}")]
-    PeerUnreachable { peer: String, reason: String },
+    /// The exchange of children with other workers failed, for these reasons.
+    #[error("cannot exchange children with {}", peers_text(.0))]
+    PeersUnreachable(BTreeMap<String, String>),
     /// The order is for an epoch or an attempt that has ended.
     #[error("{0}")]
     Superseded(String),
@@ -41,6 +42,12 @@ impl OrderError {
     }
 }
 
+/// Returns the names of workers with the reasons why they are unreachable.
+fn peers_text(reasons: &BTreeMap<String, String>) -> String {
+    let one = |(peer, reason)| format!("worker {peer}: {reason}");
+    reasons.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
 impl From<OrderError> for Failed {
     fn from(error: OrderError) -> Failed {
         let reason = error.to_string();
@@ -48,7 +55,9 @@ impl From<OrderError> for Failed {
             OrderError::BadOrder(_) => FailureKind::BadOrder,
             OrderError::Damaged(_) => FailureKind::Damaged,
             OrderError::Unavailable(_) => FailureKind::Unavailable,
-            OrderError::PeerUnreachable { peer, .. } => FailureKind::PeerUnreachable { peer },
+            OrderError::PeersUnreachable(reasons) => FailureKind::PeersUnreachable {
+                peers: reasons.into_keys().collect(),
+            },
             OrderError::Superseded(_) => FailureKind::Superseded,
             OrderError::Worker(_) => FailureKind::Worker,
         };

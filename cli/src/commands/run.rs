@@ -14,8 +14,12 @@ use hatebeam_runs::{
     memory_of_loops, result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
-use hatebeam_telemetry::{LogFormat, Logs, Observers, ResultView, Screen, ScreenOptions};
+use hatebeam_telemetry::{
+    LogFormat, Logs, Observers, ProgressLine, ResultView, Screen, ScreenOptions,
+};
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
@@ -244,12 +248,15 @@ impl SearchArgs {
                 )
             })
             .and_then(|(mut run, end)| {
+                let progress = Arc::<AtomicU32>::default();
+                let _line = self.has_notes().then(|| reading_line(&run, &progress));
                 let end = SearchEnd {
                     name: &name,
                     end,
                     now: SystemTime::now(),
                     threads: settings.threads,
                     cancel: &cancel,
+                    progress: &progress,
                     peak_memory: peak_memory(),
                 };
                 let result = run.conclude(&end, &mut |warning| output::warn(warning))?;
@@ -334,6 +341,17 @@ impl SearchArgs {
         }
         output::print(result.text(run))
     }
+}
+
+/// Shows how far reading the best game back has come. With few columns, a well has thousands of possible parents, so
+/// reading back can take minutes.
+fn reading_line(run: &Run, progress: &Arc<AtomicU32>) -> ProgressLine {
+    let last = run.store().depths().last().map_or(0, |last| last.depth);
+    let progress = Arc::clone(progress);
+    ProgressLine::start(move || match progress.load(Ordering::Relaxed) {
+        0 => String::new(),
+        depth => format!("reading back the best game: depth {depth} of {last}"),
+    })
 }
 
 #[cfg(test)]

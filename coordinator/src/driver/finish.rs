@@ -39,7 +39,8 @@ impl RunDriver {
     async fn finish(&mut self, end: EndReason) -> Result<(), DriverError> {
         self.manifest_mut().end = Some(end);
         if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
-            self.send_budget_event(end, "one more depth would exceed the limit");
+            let text = self.budget_text(end);
+            self.send_budget_event(end, text);
         }
         // Once the end reason is saved, a successor of this coordinator reads the game back without workers.
         self.save().await?;

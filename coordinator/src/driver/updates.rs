@@ -84,6 +84,14 @@ impl RunDriver {
         }
     }
 
+    /// Returns the reason why `limit` ends the run, for an event.
+    pub(super) fn budget_text(&self, limit: EndReason) -> &'static str {
+        match self.parts.costs.cost(self.manifest()).exceeds(limit) {
+            true => "the limit is exceeded",
+            false => "one more depth would exceed the limit",
+        }
+    }
+
     pub(super) fn send_budget_event(&self, limit: EndReason, text: &str) {
         let cost = self.parts.costs.cost(self.manifest());
         let share = cost.used_share().map_or(0.0, |used| used.share);

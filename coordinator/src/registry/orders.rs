@@ -58,8 +58,9 @@ impl WorkerError {
             FailureKind::Unavailable | FailureKind::Superseded => {
                 error.kind = WorkerErrorKind::Transient;
             }
-            FailureKind::PeerUnreachable { peer } => {
-                error.unreachable.push((worker.to_owned(), peer));
+            FailureKind::PeersUnreachable { peers } => {
+                let pairs = peers.into_iter().map(|peer| (worker.to_owned(), peer));
+                error.unreachable.extend(pairs);
             }
             FailureKind::Damaged => error.kind = WorkerErrorKind::Damaged,
             FailureKind::BadOrder | FailureKind::Worker => {}

@@ -121,6 +121,11 @@ async fn api_lists_runs_workers_and_depths() {
         }
     }
     assert_eq!(pages, [1000, 1000, 500]);
+    // The last page is full.
+    let path = format!("/api/v1/runs/{RUNNING}/depths?from=2001&limit=500");
+    let page = client.get(&path).await.json();
+    assert_eq!(page["depths"].as_array().unwrap().len(), 500);
+    assert_eq!(page["next"], Value::Null);
     for (query, part) in [
         ("from=-1", "invalid digit"),
         ("from=x", "invalid digit"),

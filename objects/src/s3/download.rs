@@ -1,7 +1,7 @@
 //! Downloads that resume after a connection breaks.
 
 use super::S3;
-use super::failure::root_cause;
+use super::failure::{is_wrong_checksum, root_cause};
 use crate::backoff::Backoff;
 use crate::entry::Version;
 use crate::error::ObjectError;
@@ -18,11 +18,21 @@ const MAX_RESERVED: u64 = 64 << 20;
 
 struct Progress {
     bytes: BytesMut,
+    /// Offset of the first byte.
+    start: u64,
     /// Offset of the next byte in the object.
     at: u64,
     /// Offset after the last byte, or `None` while it is unknown.
     end: Option<u64>,
     version: Option<Version>,
+}
+
+impl Progress {
+    /// Discards all received bytes.
+    fn restart(&mut self) {
+        self.bytes.clear();
+        self.at = self.start;
+    }
 }
 
 /// The reason why a download stopped early.
@@ -61,6 +71,7 @@ impl S3 {
     ) -> Result<(Bytes, Version), ObjectError> {
         let mut progress = Progress {
             bytes: BytesMut::new(),
+            start: range.as_ref().map_or(0, |range| range.start),
             at: range.as_ref().map_or(0, |range| range.start),
             end: range.map(|range| range.end),
             version: None,
@@ -75,7 +86,7 @@ impl S3 {
             };
             let at = progress.at;
             tracing::warn!(store = %self.store(), key, at, reason, "download was interrupted");
-            if at - before >= PROGRESS_BYTES {
+            if at.saturating_sub(before) >= PROGRESS_BYTES {
                 backoff.reset();
             }
             if !backoff.wait().await {
@@ -113,15 +124,20 @@ impl S3 {
                     progress.at += bytes;
                     progress.bytes.extend_from_slice(&piece);
                 }
-                // All bytes have arrived, but their checksum is wrong.
-                Ok(Some(Err(error))) if progress.at == end => {
+                Ok(Some(Err(error))) if is_wrong_checksum(&error) => {
                     return Err(Stop::Failed(ObjectError::Damaged {
                         store: self.store(),
                         key: key.to_owned(),
                         reason: root_cause(&error),
                     }));
                 }
-                Ok(Some(Err(error))) => return Err(Stop::Cut(root_cause(&error))),
+                Ok(Some(Err(error))) => {
+                    if progress.at == end {
+                        // The checksum was not verified, so all bytes are requested again.
+                        progress.restart();
+                    }
+                    return Err(Stop::Cut(root_cause(&error)));
+                }
                 Ok(None) if progress.at == end => return Ok(version),
                 Ok(None) => return Err(Stop::Cut("the body ended early".to_owned())),
             }

@@ -129,7 +129,33 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// Returns whether the SDK reports that the checksum of a body is wrong. Connections can also fail after the last byte.
+pub(super) fn is_wrong_checksum(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(|cause| cause.is::<aws_smithy_checksums::body::validate::Error>())
+}
+
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let inner = |error: &&'a (dyn Error + 'static)| (*error).source();
     std::iter::successors(Some(error), inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_s3::primitives::ByteStream;
+    use aws_sdk_s3::primitives::SdkBody;
+    use aws_smithy_checksums::ChecksumAlgorithm;
+    use aws_smithy_checksums::body::validate::ChecksumBody;
+
+    #[tokio::test]
+    async fn only_the_checksum_error_of_a_body_is_damage() {
+        let checksum = ChecksumAlgorithm::Crc32.into_impl();
+        let body = ChecksumBody::new(SdkBody::from("text"), checksum, vec![0, 0, 0, 1].into());
+        let error = ByteStream::new(SdkBody::from_body_1_x(body))
+            .collect()
+            .await;
+        assert!(is_wrong_checksum(&error.unwrap_err()));
+        let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+        assert!(!is_wrong_checksum(&reset));
+    }
 }

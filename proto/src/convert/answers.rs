@@ -169,7 +169,9 @@ impl TryFrom<v1::Failed> for Failed {
             v1::FailureKind::BadOrder => FailureKind::BadOrder,
             v1::FailureKind::Damaged => FailureKind::Damaged,
             v1::FailureKind::Unavailable => FailureKind::Unavailable,
-            v1::FailureKind::PeerUnreachable => FailureKind::PeerUnreachable { peer: failed.peer },
+            v1::FailureKind::PeerUnreachable => FailureKind::PeersUnreachable {
+                peers: failed.peers,
+            },
             v1::FailureKind::Superseded => FailureKind::Superseded,
             v1::FailureKind::Worker => FailureKind::Worker,
         };
@@ -182,13 +184,13 @@ impl TryFrom<v1::Failed> for Failed {
 
 impl From<Failed> for v1::Failed {
     fn from(failed: Failed) -> v1::Failed {
-        let mut peer = String::new();
+        let mut peers = Vec::new();
         let kind = match failed.kind {
             FailureKind::BadOrder => v1::FailureKind::BadOrder,
             FailureKind::Damaged => v1::FailureKind::Damaged,
             FailureKind::Unavailable => v1::FailureKind::Unavailable,
-            FailureKind::PeerUnreachable { peer: unreachable } => {
-                peer = unreachable;
+            FailureKind::PeersUnreachable { peers: unreachable } => {
+                peers = unreachable;
                 v1::FailureKind::PeerUnreachable
             }
             FailureKind::Superseded => v1::FailureKind::Superseded,
@@ -196,7 +198,7 @@ impl From<Failed> for v1::Failed {
         };
         v1::Failed {
             reason: cut(&failed.reason, MAX_FAILURE),
-            peer,
+            peers,
             kind: kind.into(),
         }
     }

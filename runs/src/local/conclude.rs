@@ -2,10 +2,11 @@
 
 use super::{Run, RunError, SaveError, SearchResult};
 use crate::end::EndReason;
-use crate::read_back::{BestGame, GameError, best_game};
+use crate::read_back::{BestGame, GameError, GameSearch};
 use hatebeam_report::GameFile;
 use hatebeam_store::StoreError;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Instant, SystemTime};
 use thiserror::Error;
 
@@ -22,6 +23,8 @@ pub struct SearchEnd<'a> {
     pub threads: usize,
     /// Stops the repair when set to true.
     pub cancel: &'a AtomicBool,
+    /// Counter that is set to each depth that reading the best game back reaches, from the last to the first.
+    pub progress: &'a Arc<AtomicU32>,
     /// Peak memory of the process, if known.
     pub peak_memory: Option<u64>,
 }
@@ -82,6 +85,10 @@ impl Run {
         search: &SearchEnd<'_>,
         warn: &mut (dyn FnMut(String) + Send),
     ) -> Result<Option<BestGame>, ConcludeError> {
+        let best_game = |run: &Run| {
+            let mut game = GameSearch::best(run).with_progress(search.progress);
+            game.resume(run)
+        };
         let mut game = best_game(self);
         if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = &game {
             warn(format!("{error}; repairing the run"));

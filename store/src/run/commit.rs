@@ -237,8 +237,9 @@ impl RunStore {
         };
         // Remaining depths that share a table with a removed depth get their own tables below. If a
         // crash prevents this, they are dropped.
+        let shared = self.sharing(next)?;
         let mut remaining = Vec::new();
-        for depth in *self.sharing(next)?.start()..next {
+        for depth in *shared.start()..next {
             match self.load(depth) {
                 Ok(nodes) => remaining.push((depth, nodes)),
                 // A damaged depth cannot be rewritten, so it is dropped.
@@ -250,8 +251,9 @@ impl RunStore {
                 Err(error) => return Err(error),
             }
         }
-        if self.kept(next).is_ok() {
-            self.drop_tables(next)?;
+        // `next` itself may have been committed without tables, although its group has a table.
+        if let Some(kept) = shared.into_iter().find(|&depth| self.kept(depth).is_ok()) {
+            self.drop_tables(kept)?;
         }
         self.records.retain(|of| of <= depth)?;
         self.remove_tables(next, u32::MAX)?;

@@ -2,7 +2,7 @@
 //! receives the children of the shards (ranges of well hashes) that it owns.
 
 use super::Traffic;
-use super::spot_check::{PeerFault, Sample, Scorer, SpotCheck};
+use super::spot_check::{Sample, Scorer, SpotCheck};
 use hatebeam_env::{Env, watch};
 use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, FLOOR_INTERVAL, QUEUED_BATCHES};
@@ -103,10 +103,11 @@ impl InboundControl {
         });
     }
 
-    /// Returns the first failed spot check of the current epoch.
-    pub(crate) fn fault(&self) -> Option<PeerFault> {
+    /// Returns the peers whose spot check has failed in the current epoch, each with the reason.
+    pub(crate) fn faults(&self) -> BTreeMap<String, String> {
         let current = self.current.borrow();
-        current.as_ref()?.epoch.spot_check.fault()
+        let inbound = current.as_ref();
+        inbound.map_or_else(BTreeMap::new, |inbound| inbound.epoch.spot_check.faults())
     }
 
     fn modify(&self, modify: impl FnOnce(&mut Inbound)) {

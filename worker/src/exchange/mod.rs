@@ -13,7 +13,7 @@ mod spot_check;
 pub use inbound::InboundExchange;
 pub(crate) use inbound::{EpochExchange, InboundControl};
 pub(crate) use outbound::{Outbound, PeerStreams};
-pub(crate) use spot_check::{PeerFault, SpotCheck};
+pub(crate) use spot_check::SpotCheck;
 
 use crate::lock;
 use hatebeam_metrics::WorkerMetrics;

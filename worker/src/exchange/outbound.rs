@@ -10,6 +10,7 @@ use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, BATCH_CHILDREN};
 use hatebeam_proto::messages::{Peer, PeerRequest, StreamHeader};
 use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, Owner, REMOTE_BATCH};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -215,12 +216,9 @@ struct StreamTask {
 
 impl StreamTask {
     async fn run(self, requests: mpsc::Receiver<PeerRequest>) -> Result<(), OrderError> {
-        self.exchange(requests)
-            .await
-            .map_err(|reason| OrderError::PeerUnreachable {
-                peer: self.peer.name.clone(),
-                reason,
-            })
+        self.exchange(requests).await.map_err(|reason| {
+            OrderError::PeersUnreachable(BTreeMap::from([(self.peer.name.clone(), reason)]))
+        })
     }
 
     /// Runs the stream until all requests are sent and the peer has confirmed that it received all children.

@@ -3,11 +3,12 @@
 //! The score of a child determines whether the child stays in the beam. A peer with faulty memory or a modified program
 //! could send any score. Therefore, one child of each batch is scored again. If the child is wrong, this batch and all
 //! later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error
-//! that names the peer.
+//! that names all such peers.
 
 use crate::lock;
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 pub(crate) struct SpotCheck {
@@ -16,15 +17,8 @@ pub(crate) struct SpotCheck {
     /// The number that [`placed_cells`](SpotCheck::placed_cells) returns for every well of the run. `None` if this
     /// worker has no well at the beginning of the epoch.
     cells: Option<i64>,
-    fault: Mutex<Option<PeerFault>>,
-}
-
-/// The failed check of a peer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PeerFault {
-    pub(crate) peer: String,
-    /// Description of the wrong child.
-    pub(crate) reason: String,
+    /// The peers whose check has failed. The value describes the first wrong child of the peer.
+    faults: Mutex<BTreeMap<String, String>>,
 }
 
 /// Parameters of the check of one batch.
@@ -55,7 +49,7 @@ impl SpotCheck {
             emulator: emulator.clone(),
             evaluator,
             cells: None,
-            fault: Mutex::default(),
+            faults: Mutex::default(),
         };
         let node = first.nodes().next();
         SpotCheck {
@@ -73,20 +67,19 @@ impl SpotCheck {
         Some(i64::from(well.filled()) + cleared - PIECE_CELLS * i64::from(depth))
     }
 
-    /// Returns the first failed check of any peer.
-    pub(crate) fn fault(&self) -> Option<PeerFault> {
-        lock(&self.fault).clone()
+    /// Returns the peers whose check has failed, each with a description of its first wrong child.
+    pub(crate) fn faults(&self) -> BTreeMap<String, String> {
+        lock(&self.faults).clone()
     }
 
-    /// Checks one child of a batch. Returns `false` if the child is wrong, or if the sender is the peer whose check
-    /// failed first.
+    /// Checks one child of a batch. Returns `false` if the child is wrong, or if a check of its sender has failed before.
     pub(super) fn is_good(
         &self,
         scorer: &mut Option<Scorer>,
         nodes: &[Node],
         sample: &Sample,
     ) -> bool {
-        if self.fault().is_some_and(|fault| fault.peer == sample.from) {
+        if lock(&self.faults).contains_key(&sample.from) {
             return false;
         }
         let Some(count) = u64::try_from(nodes.len()).ok().filter(|&count| count > 0) else {
@@ -97,10 +90,9 @@ impl SpotCheck {
             return true;
         };
         tracing::error!(peer = sample.from, reason, "received a wrong child");
-        lock(&self.fault).get_or_insert(PeerFault {
-            peer: sample.from.clone(),
-            reason,
-        });
+        lock(&self.faults)
+            .entry(sample.from.clone())
+            .or_insert(reason);
         false
     }
 

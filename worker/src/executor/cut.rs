@@ -3,7 +3,6 @@
 use super::Executor;
 use crate::epoch::Epoch;
 use crate::error::OrderError;
-use crate::exchange::PeerFault;
 use hatebeam_proto::messages::{Count, CutVerdict, DigitCount, Histogram, ValidateCut};
 use hatebeam_search::{Candidates, CountQuery};
 
@@ -14,8 +13,9 @@ impl Executor {
         order: Count,
     ) -> Result<Vec<Histogram>, OrderError> {
         // The coordinator sends this order after all children of the depth have arrived, so all batches are checked.
-        if let Some(PeerFault { peer, reason }) = self.inbound.fault() {
-            return Err(OrderError::PeerUnreachable { peer, reason });
+        let faults = self.inbound.faults();
+        if !faults.is_empty() {
+            return Err(OrderError::PeersUnreachable(faults));
         }
         let candidates = epoch.candidates(order.depth)?;
         let threads = self.threads;

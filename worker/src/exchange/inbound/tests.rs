@@ -1,9 +1,11 @@
 use super::*;
+use crate::error::OrderError;
 use crate::testing::{SECRET, spec};
 use hatebeam_game::Emulator;
 use hatebeam_game::Well;
 use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_proto::LinkErrorKind;
+use hatebeam_proto::messages::{Failed, FailureKind};
 use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, Frontier, NodeWell, ShardLayout};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
@@ -146,9 +148,9 @@ async fn children_of_a_peer_with_wrong_scores_are_dropped() {
     // The peer gets no error, but even the children of its correct batch are dropped.
     assert_eq!(received, Ok(2 * count));
     assert_eq!(candidates.len(), 0);
-    let fault = control.fault().unwrap();
-    assert_eq!(fault.peer, "w1");
-    assert!(fault.reason.contains("2147483647"), "{fault:?}");
+    let faults = control.faults();
+    assert_eq!(faults.len(), 1);
+    assert!(faults["w1"].contains("2147483647"), "{faults:?}");
 }
 
 #[test]
@@ -168,7 +170,13 @@ fn child_whose_lines_do_not_match_its_cells_fails_the_spot_check() {
     assert!(!check.is_good(&mut scorer, &[lie], &sample("w1")));
     assert!(!check.is_good(&mut scorer, &[node], &sample("w1")));
     assert!(check.is_good(&mut scorer, &[node], &sample("w2")));
-    assert!(check.fault().unwrap().reason.contains("3 lines"));
+    assert!(!check.is_good(&mut scorer, &[lie], &sample("w2")));
+    let faults = check.faults();
+    assert!(faults["w1"].contains("3 lines"), "{faults:?}");
+    let error = Failed::from(OrderError::PeersUnreachable(faults));
+    let peers = ["w1".to_owned(), "w2".to_owned()].into();
+    assert_eq!(error.kind, FailureKind::PeersUnreachable { peers });
+    assert!(error.reason.contains("; worker w2: "), "{error:?}");
 }
 
 #[tokio::test]
