@@ -15,9 +15,9 @@ pub const MAX_WORKERS: u32 = MAX_SHARDS as u32;
 pub const BENCHMARK_NS: f64 = 197.0;
 /// Result of the benchmark with the evaluator `knewjade`.
 const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
-/// Estimated result of the benchmark with a network: 1.73 times [`BENCHMARK_NS`]. The factor was measured on an Intel
-/// Xeon (367 ns with a network, 212 ns with `patterns`).
-const BENCHMARK_NETWORK_NS: f64 = 341.0;
+/// Estimated result of the benchmark with a network: 1.53 times [`BENCHMARK_NS`]. The factor was measured on an Intel
+/// Xeon (511 ns with a network, 334 ns with `patterns`, at a width of 20,000 on a busy host).
+const BENCHMARK_NETWORK_NS: f64 = 301.0;
 /// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
 /// Size of a child in memory.
