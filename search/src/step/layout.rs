@@ -55,7 +55,7 @@ impl ShardLayout {
     }
 
     /// Returns a layout that splits the shards of this one for `workers` workers with `threads` search threads in total.
-    /// Doubles the number of shards until there is a shard for each thread and [`SHARDS_PER_WORKER`] for each worker.
+    /// Doubles the number of shards until there is one for each thread and eight for each worker.
     /// Stops before a shard has fewer than `min_wells` wells on average, and at [`MAX_SHARDS`].
     pub fn for_workers(self, workers: usize, threads: usize, min_wells: usize) -> ShardLayout {
         let wanted = threads.max(workers.saturating_mul(SHARDS_PER_WORKER));
