@@ -332,9 +332,10 @@ async fn depths<R: Runs>(
     let snapshot = watch_once(&app, &name, page.from).await?;
     let depths = &snapshot.depths[..limit.min(snapshot.depths.len())];
     let views: Vec<DepthView<'_>> = depths.iter().map(DepthView::of).collect();
+    let deepest = run_of(&snapshot, &name)?.depth;
     let next = depths
         .last()
-        .filter(|_| snapshot.depths.len() > limit)
+        .filter(|last| last.depth < deepest)
         .map(|last| last.depth.saturating_add(1));
     Ok(Json(json!({ "depths": views, "next": next })))
 }
