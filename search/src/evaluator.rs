@@ -532,8 +532,8 @@ impl Evaluator {
             );
             let batch = wells.iter().zip(lines).zip(&self.features).zip(out);
             for (lane, (((well, &lines), features), out)) in batch.enumerate() {
-                // `score` and `bound` are the score without the part that depends on the pieces that can clear
-                // lines, and an upper bound of the score.
+                // The score without the part that depends on the pieces that can clear lines, and an upper bound of
+                // the whole score.
                 let (mut score, bound) = match (&mut self.network, self.patterns) {
                     (Some(network), _) => {
                         let open = &self.open;

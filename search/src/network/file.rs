@@ -11,6 +11,7 @@
 //!
 //! All numbers are little-endian.
 
+use super::sum::ClearsRange;
 use super::{BLOCK, Block, FEATURES, MAX_BLOCKS, Network, NetworkDigest, NetworkWeights};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -201,6 +202,7 @@ impl Network {
             bias: [Block::ZERO; MAX_BLOCKS],
             output: [Block::ZERO; MAX_BLOCKS],
             rows: Vec::new(),
+            clears_range: None,
         };
         for to in &mut network.bias[..blocks] {
             *to = block()?;
@@ -211,6 +213,7 @@ impl Network {
         network.rows = (0..FEATURES * blocks)
             .map(|_| block())
             .collect::<Result<_, _>>()?;
+        network.clears_range = ClearsRange::new(&network);
         Ok(network)
     }
 

@@ -115,6 +115,8 @@ pub struct Network {
     output: [Block; MAX_BLOCKS],
     /// The blocks of all features, one feature after the other.
     rows: Vec<Block>,
+    /// The effect of the pieces that can clear lines, or `None` if it has no useful bound.
+    clears_range: Option<ClearsRange>,
 }
 
 impl Network {
@@ -159,7 +161,6 @@ impl Network {
 pub(crate) struct NetworkScorer {
     network: Arc<Network>,
     memory: Memory,
-    range: Option<ClearsRange>,
     /// The sum of weights for the well passed to [`NetworkScorer::begin`].
     sum: [Block; MAX_BLOCKS],
 }
@@ -168,7 +169,6 @@ impl NetworkScorer {
     pub(crate) fn new(network: Arc<Network>) -> NetworkScorer {
         NetworkScorer {
             memory: Memory::new(&network),
-            range: ClearsRange::new(&network),
             sum: [Block::ZERO; MAX_BLOCKS],
             network,
         }
@@ -188,7 +188,7 @@ impl NetworkScorer {
     fn begin_blocks<const BLOCKS: usize>(&mut self, level: SimdLevel, well: &Described<'_>) -> i32 {
         let sum = sum::sum::<BLOCKS>(level, &self.network, &mut self.memory, well);
         self.sum[..BLOCKS].copy_from_slice(&sum);
-        match &self.range {
+        match &self.network.clears_range {
             Some(range) => range.upper_bound(&self.network, &sum),
             None => i32::MAX,
         }
