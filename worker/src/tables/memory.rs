@@ -4,7 +4,7 @@ use super::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use bytes::Bytes;
 use hatebeam_game::Geometry;
 use hatebeam_objects::Stored;
-use hatebeam_runs::{Table, decode_nodes, encode_nodes};
+use hatebeam_runs::{ArchiveTables, MemoryArchive, Table, decode_nodes, encode_nodes};
 use hatebeam_search::{Digest, Node, NodeWell};
 use hatebeam_store::StoreError;
 use std::collections::BTreeMap;
@@ -18,6 +18,10 @@ pub struct MemoryStorage;
 impl LocalStorage for MemoryStorage {
     fn create(&self, _: Geometry) -> Result<Arc<dyn LocalTables>, StoreError> {
         Ok(Arc::new(MemoryTables::default()))
+    }
+
+    fn create_archive(&self, _: Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> {
+        Ok(Box::new(MemoryArchive::default()))
     }
 
     fn free_bytes(&self) -> u64 {

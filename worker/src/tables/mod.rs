@@ -11,7 +11,7 @@ pub(crate) use rocks::RocksStorage;
 
 use bytes::Bytes;
 use hatebeam_game::Geometry;
-use hatebeam_runs::Table;
+use hatebeam_runs::{ArchiveTables, Table};
 use hatebeam_search::{Frontier, Node};
 use hatebeam_store::StoreError;
 use std::path::PathBuf;
@@ -25,6 +25,12 @@ pub trait LocalStorage: Send + Sync + 'static {
     /// # Errors
     /// Returns an error if files cannot be written.
     fn create(&self, geometry: Geometry) -> Result<Arc<dyn LocalTables>, StoreError>;
+
+    /// Creates empty temporary tables for reading a game back. This method blocks.
+    ///
+    /// # Errors
+    /// Returns an error if files cannot be written.
+    fn create_archive(&self, geometry: Geometry) -> Result<Box<dyn ArchiveTables>, StoreError>;
 
     /// Returns the free space in bytes.
     fn free_bytes(&self) -> u64;

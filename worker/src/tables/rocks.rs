@@ -3,11 +3,11 @@
 use super::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use hatebeam_game::Geometry;
 use hatebeam_objects::Stored;
-use hatebeam_runs::Table;
+use hatebeam_runs::{ArchiveTables, ScratchTables, Table};
 use hatebeam_search::Node;
 use hatebeam_store::{ColumnFamilies, ShardTable, ShardTables, StoreError, in_parallel};
 use std::fs::File;
-use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +28,19 @@ impl LocalStorage for RocksStorage {
         let dir = self.dir.join("tables");
         let tables = ShardTables::create(&dir, geometry, ColumnFamilies::PerDepth)?;
         Ok(Arc::new(tables))
+    }
+
+    fn create_archive(&self, geometry: Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> {
+        let dir = self.dir.join("archive");
+        // A killed process leaves its files behind. A cancelled lookup that still reads them fails, and nothing waits for it.
+        match std::fs::remove_dir_all(&dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::io(&dir)(error));
+            }
+            _ => {}
+        }
+        std::fs::create_dir_all(&dir).map_err(StoreError::io(&dir))?;
+        Ok(Box::new(ScratchTables::create(&dir, geometry)?))
     }
 
     fn free_bytes(&self) -> u64 {
@@ -58,13 +71,17 @@ impl LocalTables for ShardTables {
         let written = in_parallel(threads, filled.len(), |at| {
             let shard = filled[at];
             let name = format!("{depth}-{shard}-{epoch}.sst");
-            self.write(&name, depth, shard, &frontier.shards[shard])
+            let table = self.write(&name, depth, shard, &frontier.shards[shard])?;
+            let bytes = read(&table.path)?;
+            let described = describe(key, shard, &table, &bytes);
+            Ok((table.path, described))
         })?;
+        let (files, mut tables): (Vec<PathBuf>, Vec<Table>) = written.into_iter().unzip();
         let bundle = self.path(&format!("{depth}-{epoch}"));
-        let tables = write_bundle(&bundle, key, &filled, &written)?;
+        write_bundle(&bundle, threads, &files, &mut tables)?;
         Ok(WrittenTables {
             tables,
-            files: written.into_iter().map(|table| table.path).collect(),
+            files,
             bundle: Bundle::File(bundle),
         })
     }
@@ -90,29 +107,116 @@ impl LocalTables for ShardTables {
     }
 }
 
-/// Concatenates the written tables of these shards into the file `bundle`. Returns a description of each table.
+/// Returns the description of a table with these bytes. Its offset is not known yet.
+fn describe(key: &str, shard: usize, written: &ShardTable, bytes: &[u8]) -> Table {
+    let stored = Stored::of(bytes);
+    Table {
+        shard: shard as u32,
+        key: key.to_owned(),
+        offset: 0,
+        bytes: stored.bytes,
+        checksum: stored.checksum.to_string(),
+        count: written.count,
+        digest: written.digest.to_string(),
+    }
+}
+
+/// Concatenates the files of these tables into the file `bundle`, and fills in their offsets. The threads copy different
+/// tables, because a depth of a wide beam has hundreds of megabytes.
 fn write_bundle(
     bundle: &Path,
-    key: &str,
-    shards: &[usize],
-    written: &[ShardTable],
-) -> Result<Vec<Table>, StoreError> {
-    let mut file = File::create(bundle).map_err(StoreError::io(bundle))?;
-    let (mut tables, mut offset) = (Vec::new(), 0);
-    for (&shard, written) in shards.iter().zip(written) {
-        let bytes = std::fs::read(&written.path).map_err(StoreError::io(&written.path))?;
-        let stored = Stored::of(&bytes);
-        file.write_all(&bytes).map_err(StoreError::io(bundle))?;
-        tables.push(Table {
-            shard: shard as u32,
-            key: key.to_owned(),
-            offset,
-            bytes: stored.bytes,
-            checksum: stored.checksum.to_string(),
-            count: written.count,
-            digest: written.digest.to_string(),
-        });
-        offset += stored.bytes;
+    threads: usize,
+    files: &[PathBuf],
+    tables: &mut [Table],
+) -> Result<(), StoreError> {
+    let mut offset = 0;
+    for table in &mut *tables {
+        table.offset = offset;
+        offset += table.bytes;
     }
-    Ok(tables)
+    let file = File::create(bundle).map_err(StoreError::io(bundle))?;
+    in_parallel(threads, files.len(), |at| {
+        let bytes = read(&files[at])?;
+        file.write_all_at(&bytes, tables[at].offset)
+            .map_err(StoreError::io(bundle))
+    })?;
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    std::fs::read(path).map_err(StoreError::io(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::Well;
+    use hatebeam_search::{Frontier, NodeWell, ShardLayout};
+
+    /// Returns a frontier with wells in shards 0 and 2 of three.
+    fn frontier() -> Frontier {
+        let layout = ShardLayout::new(4000, 3);
+        let mut shards = vec![Vec::new(); 3];
+        for row in 1..1023 {
+            let mut rows = [0; 16];
+            rows[0] = row;
+            let well = NodeWell::pack(Geometry::STANDARD, &Well::from_rows(rows));
+            let shard = layout.shard_of(&well);
+            if shard != 1 {
+                let score = i32::from(row);
+                let (lines, hint) = (0, 0);
+                shards[shard].push(Node {
+                    score,
+                    well,
+                    lines,
+                    hint,
+                });
+            }
+        }
+        for shard in &mut shards {
+            shard.sort_unstable_by_key(|node| node.well);
+        }
+        Frontier { depth: 7, shards }
+    }
+
+    #[test]
+    fn bundle_contains_each_table_at_its_offset_with_any_number_of_threads() {
+        let frontier = frontier();
+        let bundles = [1, 3].map(|threads| {
+            let dir = tempfile::tempdir().unwrap();
+            let storage = RocksStorage::new(dir.path().to_owned());
+            let tables = storage.create(Geometry::STANDARD).unwrap();
+            let written = tables
+                .write(&WriteTables {
+                    epoch: 2,
+                    key: "key",
+                    frontier: &frontier,
+                    threads,
+                })
+                .unwrap();
+            let Bundle::File(path) = &written.bundle else {
+                panic!("the bundle is a file");
+            };
+            let bundle = std::fs::read(path).unwrap();
+            let shards: Vec<u32> = written.tables.iter().map(|table| table.shard).collect();
+            assert_eq!(shards, [0, 2]);
+            let mut end = 0;
+            for (file, table) in written.files.iter().zip(&written.tables) {
+                assert_eq!(table.offset, end);
+                end += table.bytes;
+                let part = &bundle[table.offset as usize..end as usize];
+                assert_eq!(part, std::fs::read(file).unwrap());
+                assert_eq!(Stored::of(part).checksum.to_string(), table.checksum);
+                let nodes = &frontier.shards[table.shard as usize];
+                assert_eq!(table.count, nodes.len() as u64);
+            }
+            assert_eq!(bundle.len() as u64, end);
+            written
+                .tables
+                .iter()
+                .map(|table| table.digest.clone())
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(bundles[0], bundles[1]);
+    }
 }
