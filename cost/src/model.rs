@@ -3,7 +3,7 @@
 
 use hatebeam_search::{
     DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, MIN_SHARD_WELLS, Node, Quiescence, REMOTE_BATCH,
-    ShardLayout, TABLE_BUFFER_BYTES, TABLE_WELLS,
+    ShardLayout, TABLE_WELLS, buffer_bytes,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -486,8 +486,8 @@ fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f
     let batches = (program.queued_batches + 1) * program.batch_children;
     let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
     // Each thread collects children for each of the worker's tables of candidates.
-    let tables = wells / TABLE_WELLS as f64;
-    let buffers = machine.threads * tables * TABLE_BUFFER_BYTES as f64;
+    let tables = (wells / TABLE_WELLS as f64).ceil() as u64;
+    let buffers = machine.threads * buffer_bytes(tables) as f64;
     inputs.memory_per_well * wells + buffers + inputs.memory_base + (workers - 1.0) * peer
 }
 

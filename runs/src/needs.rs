@@ -2,7 +2,7 @@
 
 use crate::retention::Retention;
 use crate::spec::LoopRule;
-use hatebeam_search::{TABLE_BUFFER_BYTES, TABLE_WELLS};
+use hatebeam_search::{TABLE_WELLS, buffer_bytes};
 
 /// Upper bound on the memory per well of the beam's width, in bytes, without the buffers of the threads.
 const MEMORY_PER_WELL: u64 = 100;
@@ -14,16 +14,12 @@ const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per stored well, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns an upper bound on the memory per well of the beam's width, in bytes. Each thread has a buffer for each
-/// candidate table (a table in memory that collects a part of the next beam). With 72 threads and a width of
-/// 1,000,000,000 wells, these buffers take 11 GB.
-fn bytes_per_well(threads: usize) -> u64 {
-    MEMORY_PER_WELL + (threads * TABLE_BUFFER_BYTES).div_ceil(TABLE_WELLS) as u64
-}
-
 /// Returns an upper bound on the memory that a run of this width needs with `threads` search threads, in bytes.
 pub fn memory_needed(width: u64, threads: usize) -> u64 {
-    width * bytes_per_well(threads) + MEMORY_OF_PROCESS
+    // Each thread has buffers for the tables in memory that collect the next beam. With 72 threads and a width of
+    // 1,000,000,000 wells, these buffers take 3 GB.
+    let buffers = threads as u64 * buffer_bytes(width.div_ceil(TABLE_WELLS as u64));
+    width * MEMORY_PER_WELL + buffers + MEMORY_OF_PROCESS
 }
 
 /// Returns an upper bound on the additional memory of a run of this width if it applies the loop rule, in bytes.
@@ -36,7 +32,16 @@ pub fn memory_of_loops(width: u64, loops: LoopRule) -> u64 {
 
 /// Returns the greatest width of a run that fits in `memory` bytes with `threads` search threads.
 pub fn max_width(memory: u64, threads: usize) -> u64 {
-    memory.saturating_sub(MEMORY_OF_PROCESS) / bytes_per_well(threads)
+    let (mut fits, mut too_wide) = (0, memory / MEMORY_PER_WELL + 1);
+    while fits + 1 < too_wide {
+        let width = fits + (too_wide - fits) / 2;
+        if memory_needed(width, threads) <= memory {
+            fits = width;
+        } else {
+            too_wide = width;
+        }
+    }
+    fits
 }
 
 /// Returns the approximate disk space that a run with this number of depths needs, in bytes.
@@ -60,14 +65,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_includes_a_buffer_per_thread_and_table() {
+    fn memory_includes_buffers_of_each_thread() {
         let width = 1_000_000_000;
         let buffers = memory_needed(width, 72) - memory_needed(width, 0);
-        // 61,035 tables x 72 threads x 64 children x 40 bytes = 11.25 GB.
-        assert!(
-            (11_250_000_000..12_300_000_000).contains(&buffers),
-            "{buffers}"
-        );
+        // 72 threads x 257 groups of tables x 4,096 children x 40 bytes.
+        assert_eq!(buffers, 72 * 257 * 4096 * 40);
     }
 
     #[test]

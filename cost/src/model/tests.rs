@@ -214,14 +214,18 @@ fn beam_that_exceeds_memory_does_not_fit() {
 }
 
 #[test]
-fn each_thread_needs_memory_for_each_table() {
+fn each_thread_needs_memory_for_its_buffers() {
     let with = |threads| MachineProfile {
         threads,
         ..machine()
     };
-    let memory = |threads| depth(&inputs(), &with(threads), 1_000_000_000, 1).memory_bytes;
-    let buffers = memory(72.0) - memory(0.0);
-    assert!((11.2e9..11.3e9).contains(&buffers), "{buffers}");
+    let buffers = |width| {
+        let memory = |threads| depth(&inputs(), &with(threads), width, 1).memory_bytes;
+        memory(72.0) - memory(0.0)
+    };
+    // 65 children of 40 bytes for each of 62 tables, and then at most 257 groups of 4,096 children.
+    assert_eq!(buffers(1_000_000), 72.0 * 62.0 * 65.0 * 40.0);
+    assert_eq!(buffers(1_000_000_000), 72.0 * 257.0 * 4096.0 * 40.0);
 }
 
 #[test]

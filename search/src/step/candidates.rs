@@ -121,6 +121,19 @@ impl Candidates {
         score_of(floors.min().unwrap_or(0))
     }
 
+    /// Returns the wells of all tables with the index of their table, in ascending order.
+    #[cfg(test)]
+    pub(super) fn wells_by_table(&self) -> Vec<(usize, NodeWell)> {
+        let of_table = |(index, table): (usize, &Mutex<Table>)| {
+            let table = lock(table);
+            let wells = table.nodes().map(|node| (index, node.well));
+            wells.collect::<Vec<_>>()
+        };
+        let mut wells: Vec<_> = self.tables.iter().enumerate().flat_map(of_table).collect();
+        wells.sort_unstable();
+        wells
+    }
+
     /// Returns the number of children in the tables.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| lock(table).len).sum()

@@ -1,9 +1,10 @@
 //! The expansion of parents on one thread.
 
+use super::batches::Batches;
 use super::candidates::{Candidate, Candidates};
 use super::cut::rank;
 use super::loops::{LoopCollector, LoopWorker};
-use super::{BATCH, Cancelled, Exchange, Owner, REMOTE_BATCH, Step, StepStats, Targets, lock};
+use super::{Cancelled, Exchange, Owner, REMOTE_BATCH, Step, StepStats, Targets, lock};
 use crate::evaluator::Evaluator;
 use crate::node::{Node, NodeWell};
 use hatebeam_game::{Children, Emulator, Well};
@@ -26,8 +27,8 @@ pub(super) struct Expander<'a> {
     /// For each child, the index of its parent in the frontier. Empty unless the depth applies the loop rule.
     parents: Vec<u32>,
     scores: Vec<i32>,
-    /// The current batch for each table.
-    batches: Vec<Vec<Candidate>>,
+    /// The children for the tables of this process.
+    batches: Batches,
     /// The current batch for each peer.
     outgoing: Vec<Vec<Node>>,
     /// Score below which all tables reject a child.
@@ -60,7 +61,10 @@ impl<'a> Expander<'a> {
             hints: Vec::new(),
             parents: Vec::new(),
             scores: Vec::new(),
-            batches: vec![Vec::new(); candidates.layout().tables()],
+            batches: Batches::new(
+                candidates.layout(),
+                exchange.map(|exchange| exchange.owners),
+            ),
             outgoing: vec![Vec::new(); peers],
             floor: i32::MIN,
             chunks_to_floor_check: 0,
@@ -113,10 +117,9 @@ impl<'a> Expander<'a> {
                     }
                     continue;
                 }
-                self.batches[table].push(Candidate { node, hash });
-                if self.batches[table].len() == BATCH {
-                    self.flush(table);
-                }
+                let child = Candidate { node, hash };
+                let offered = self.batches.push(self.candidates, table, child);
+                self.stats.offered += offered as u64;
             }
         }
         Ok(())
@@ -152,12 +155,6 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn flush(&mut self, table: usize) {
-        self.stats.offered += self.batches[table].len() as u64;
-        self.candidates.offer(table, &self.batches[table]);
-        self.batches[table].clear();
-    }
-
     fn send(&mut self, exchange: Exchange<'_>, peer: u16) -> Result<(), Cancelled> {
         let batch = &mut self.outgoing[usize::from(peer)];
         self.stats.sent += batch.len() as u64;
@@ -167,11 +164,7 @@ impl<'a> Expander<'a> {
     }
 
     pub(super) fn flush_all(&mut self) -> Result<(), Cancelled> {
-        for table in 0..self.batches.len() {
-            if !self.batches[table].is_empty() {
-                self.flush(table);
-            }
-        }
+        self.stats.offered += self.batches.offer_all(self.candidates) as u64;
         if let Some(loops) = &mut self.loops {
             loops.flush();
         }

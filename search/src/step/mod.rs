@@ -29,6 +29,7 @@
 //! **Memory.** The parents take 28 bytes per well, and the tables take about 60 bytes per well of
 //! the width. The memory does not depend on the number of children.
 
+mod batches;
 mod candidates;
 mod cut;
 mod estimate;
@@ -37,6 +38,7 @@ mod layout;
 mod loops;
 mod pool;
 
+pub use batches::buffer_bytes;
 pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
 pub use estimate::{RecentCuts, estimated_floor};
@@ -46,7 +48,6 @@ use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
 use crate::node::{Digest, Node};
 use crate::past::Past;
 use crate::record::ChangedPiece;
-use candidates::Candidate;
 use expander::Expander;
 use hatebeam_game::Emulator;
 use loops::{FoundEdges, LoopCollector};
@@ -109,10 +110,6 @@ pub struct StepStats {
 
 /// Number of parents that a thread claims at a time.
 const CHUNK: usize = 256;
-/// Number of children that a thread offers to a table at a time.
-const BATCH: usize = 64;
-/// Size in bytes of the buffer in which one thread collects children for one table.
-pub const TABLE_BUFFER_BYTES: usize = BATCH * size_of::<Candidate>();
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
 
