@@ -9,6 +9,7 @@ pub mod nes;
 pub mod options;
 mod parallel;
 pub mod pc;
+mod plot;
 mod stats;
 pub mod text;
 #[cfg(not(target_family = "wasm"))]
@@ -20,4 +21,4 @@ pub use contest::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
 pub use parallel::play_numbered;
 pub use stats::Statistics;
 #[cfg(not(target_family = "wasm"))]
-pub use weights::{WeightsError, WeightsFile};
+pub use weights::{NesPlayer, WeightsError, WeightsFile};

@@ -2,20 +2,41 @@
 //! the weights.
 
 use crate::drop::{DropRun, Registered};
-use crate::nes::{GameRules, RegisteredSearch, Widths, play};
-use crate::weights::WeightsFile;
+use crate::nes::{GameRules, Widths, play};
+use crate::weights::{NesPlayer, WeightsFile};
 use hatebeam_tetris::Piece;
 use hatebeam_tune::{Evaluation, Objective, Parameter};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
 
-/// Half the width of a weight's range, as a multiple of the weight's absolute start value, before [`MORE`] is added.
-const SPAN: f64 = 1.5;
-/// Amount added to half the width of every range, as a multiple of the greatest absolute start value. It lets small
-/// weights and zeros change too.
-const MORE: f64 = 0.25;
+/// Half the width of a weight's range is the sum of `own` times its absolute start value and `greatest` times the
+/// greatest absolute start value, which lets small weights and zeros change too.
+struct Span {
+    own: f64,
+    greatest: f64,
+}
+
+/// Ranges of agents for dropped pieces.
+const DROP_SPAN: Span = Span {
+    own: 1.5,
+    greatest: 0.25,
+};
+/// [`Span::greatest`] for searches for Nintendo Tetris.
+const NES_GREATEST: f64 = 0.01;
+
+/// Error for weights or ranges that cannot be tuned.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum RangeError {
+    /// The search has no named weights.
+    #[error("weights of the search {0} cannot be tuned: use `learn`")]
+    Learned(&'static str),
+    /// The span is not a positive number.
+    #[error("span {0} is not positive")]
+    Span(f64),
+}
 
 /// Function that plays the game with the given number, using the given weights, and returns its score.
 type Score<'a> = dyn Fn(&[f64], usize) -> f64 + Sync + 'a;
@@ -31,12 +52,12 @@ pub struct GamesObjective<'a> {
     cancel: Arc<AtomicBool>,
 }
 
-fn parameters(names: &[&str], start: &[f64]) -> Vec<Parameter> {
+fn parameters(names: &[&str], start: &[f64], span: &Span) -> Vec<Parameter> {
     let greatest = start
         .iter()
         .fold(0.0, |greatest: f64, weight| greatest.max(weight.abs()));
     let parameter = |(name, &start): (&&str, &f64)| {
-        let span = SPAN * start.abs() + MORE * greatest;
+        let span = span.own * start.abs() + span.greatest * greatest;
         Parameter {
             name: (*name).to_owned(),
             start,
@@ -63,7 +84,7 @@ impl<'a> GamesObjective<'a> {
         };
         GamesObjective {
             player: agent.name,
-            parameters: parameters(agent.weight_names, start),
+            parameters: parameters(agent.weight_names, start, &DROP_SPAN),
             description: json!({"games": games, "rules_sha256": digest(&format!("{run:?}"))}),
             games,
             unit: "lines",
@@ -72,25 +93,37 @@ impl<'a> GamesObjective<'a> {
         }
     }
 
-    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. An
-    /// evaluation stops between games when `cancel` is true.
+    /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. Half the
+    /// width of a weight's range is about `span` times its start value. An evaluation stops between games when `cancel`
+    /// is true. Returns an error if the weights cannot be tuned one by one, or `span` is not positive.
     pub fn nes(
-        search: &'static RegisteredSearch,
-        start: &[f64],
+        start: &NesPlayer,
+        span: f64,
         rules: &'a GameRules,
         widths: Option<Widths>,
         sets: &'a [Vec<Piece>],
         cancel: Arc<AtomicBool>,
-    ) -> GamesObjective<'a> {
+    ) -> Result<GamesObjective<'a>, RangeError> {
+        let search = start.search;
+        if search.weight_names.is_empty() {
+            return Err(RangeError::Learned(search.name));
+        }
+        if !span.is_finite() || span <= 0.0 {
+            return Err(RangeError::Span(span));
+        }
+        let span = Span {
+            own: span,
+            greatest: NES_GREATEST,
+        };
         let score = move |weights: &[f64], number: usize| {
             let mut search = search.with_weights(rules.rows, widths, weights);
             f64::from(play(search.as_mut(), &sets[number], rules).score.points)
         };
         let letters = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.letter()).collect();
         let letters: Vec<String> = sets.iter().map(letters).collect();
-        GamesObjective {
+        Ok(GamesObjective {
             player: search.name,
-            parameters: parameters(search.weight_names, start),
+            parameters: parameters(search.weight_names, &start.weights, &span),
             description: json!({
                 "games": sets.len(), "pieces_sha256": digest(&letters.join("\n")), "rows": rules.rows.to_string(),
                 "level": rules.start_level, "stop_lines": rules.stop_lines, "widths": format!("{widths:?}"),
@@ -99,7 +132,7 @@ impl<'a> GamesObjective<'a> {
             unit: "points",
             score: Box::new(score),
             cancel,
-        }
+        })
     }
 
     /// Returns the unit of the values.
@@ -155,8 +188,30 @@ impl Objective for GamesObjective<'_> {
 mod tests {
     use super::*;
     use crate::drop::find_agent;
+    use crate::nes::find_search;
     use hatebeam_tetris::drop::{DropGame, GeneratorKind, PieceSet};
     use hatebeam_tune::{Method, Settings, tune};
+
+    #[test]
+    fn ranges_of_nes_weights_follow_their_start_values() {
+        let objective = |name: &str, span| {
+            let search = find_search(name).unwrap();
+            let weights = search.weights.to_vec();
+            let player = NesPlayer { search, weights };
+            let rules = &GameRules::ARTICLE;
+            GamesObjective::nes(&player, span, rules, None, &[], Arc::default())
+                .map(|objective| objective.parameters)
+        };
+        let greatest = 25.267_981_421_496_216;
+        for parameter in objective("bfs", 0.5).unwrap() {
+            let half = (parameter.max - parameter.min) / 2.0;
+            let expected = 0.5 * parameter.start.abs() + 0.01 * greatest;
+            assert!((half - expected).abs() < 1e-9, "{parameter:?}");
+        }
+        assert_eq!(objective("bfs", 0.0).unwrap_err(), RangeError::Span(0.0));
+        let learned = objective("learned", 0.5).unwrap_err();
+        assert_eq!(learned, RangeError::Learned("learned"));
+    }
 
     #[test]
     fn tuning_improves_bad_weights_and_writes_the_best_weights_to_a_file() {

@@ -1,5 +1,6 @@
 //! Weights files, which contain the weights of an agent or a search.
 
+use crate::nes::{RegisteredSearch, UnknownSearch, find_search, read_patterns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,8 +8,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Maximum size of a weights file in bytes. A file with twenty weights is far smaller.
-const MAX_FILE_BYTES: u64 = 64 << 10;
+/// Maximum size of a weights file in bytes. It is greater than that of a file of `hatebeam nes learn`.
+const MAX_FILE_BYTES: u64 = 128 << 10;
 
 /// Contents of a weights file in TOML.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub enum WeightsError {
         /// Names of the player's weights.
         names: String,
     },
+    /// The file is for a search that does not exist.
+    #[error("{}", .0.display())]
+    Search(PathBuf, #[source] UnknownSearch),
     /// The file contains a weight that the player does not have.
     #[error("{}: {player} has no weight {name}: use {names}", path.display())]
     Unknown {
@@ -65,16 +69,11 @@ impl WeightsFile {
     /// # Errors
     /// Returns a [`WeightsError`] if the file cannot be read or parsed, or is too large.
     pub fn read(path: &Path) -> Result<WeightsFile, WeightsError> {
-        let failed = |error| WeightsError::Read(path.to_owned(), error);
-        let mut text = String::new();
-        let file = File::open(path).map_err(failed)?;
-        // Check the size after reading, because a device or a pipe reports no size.
-        let mut limited = file.take(MAX_FILE_BYTES + 1);
-        limited.read_to_string(&mut text).map_err(failed)?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(WeightsError::TooLarge(path.to_owned()));
-        }
-        toml::from_str(&text).map_err(|error| WeightsError::Parse(path.to_owned(), error))
+        Self::parse(&read(path)?, path)
+    }
+
+    fn parse(bytes: &[u8], path: &Path) -> Result<WeightsFile, WeightsError> {
+        toml::from_slice(bytes).map_err(|error| WeightsError::Parse(path.to_owned(), error))
     }
 
     /// Returns the weights in the order of `names`.
@@ -107,6 +106,52 @@ impl WeightsFile {
         };
         names.iter().map(weight).collect()
     }
+}
+
+/// A search for Nintendo Tetris with the weights of a file.
+#[derive(Clone, Debug)]
+pub struct NesPlayer {
+    /// The search.
+    pub search: &'static RegisteredSearch,
+    /// Its weights.
+    pub weights: Vec<f64>,
+}
+
+impl NesPlayer {
+    /// Reads a weights file, or a file with weights of the search `learned`.
+    ///
+    /// # Errors
+    /// Returns a [`WeightsError`] if the file cannot be read or parsed, is too large, or is not for a search.
+    pub fn read(path: &Path) -> Result<NesPlayer, WeightsError> {
+        let bytes = read(path)?;
+        let find = |name: &str| {
+            find_search(name).map_err(|error| WeightsError::Search(path.to_owned(), error))
+        };
+        if let Some(weights) = read_patterns(&bytes) {
+            return Ok(NesPlayer {
+                search: find("learned")?,
+                weights: weights.into_iter().map(f64::from).collect(),
+            });
+        }
+        let file = WeightsFile::parse(&bytes, path)?;
+        let search = find(&file.player)?;
+        let weights = file.in_order(search.weight_names, path)?;
+        Ok(NesPlayer { search, weights })
+    }
+}
+
+/// Returns the contents of a file with at most [`MAX_FILE_BYTES`].
+fn read(path: &Path) -> Result<Vec<u8>, WeightsError> {
+    let failed = |error| WeightsError::Read(path.to_owned(), error);
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    // Check the size after reading, because a device or a pipe reports no size.
+    let mut limited = file.take(MAX_FILE_BYTES + 1);
+    limited.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(WeightsError::TooLarge(path.to_owned()));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -3,13 +3,16 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
+use hatebeam_agents::NesPlayer;
 use hatebeam_agents::nes::{
-    Bfs, Branching, GameRules, Move, Search, Summary, Widths, article_games, find_search, play,
-    play_traced,
+    Bfs, Branching, GameRules, LEARNED_FILE, LearningError, LearningSettings, Move, Search,
+    Summary, Widths, article_games, find_search, learn, play, play_traced, read_patterns,
+    write_patterns,
 };
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{ArticleSets, Rows, WEIGHTS_BFS};
 use serde_json::{Value, json};
+use std::path::Path;
 
 fn vectors() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/nes_games.json");
@@ -100,22 +103,90 @@ fn results_do_not_depend_on_thread_count() {
 }
 
 #[test]
-fn stacking_search_clears_mostly_four_rows_at_once_whatever_the_thread_count() {
-    let search = find_search("stacking").unwrap();
-    let widths = Some("6/2/1".parse().unwrap());
-    let run = |threads| {
-        article_games(7, 3, threads, &GameRules::ARTICLE, || {
+fn learned_search_reaches_high_scores_whatever_the_thread_count() {
+    let search = find_search("learned").unwrap();
+    let run = |threads, widths: &str| {
+        let widths = Some(widths.parse().unwrap());
+        article_games(7, 6, threads, &GameRules::ARTICLE, || {
             search.with_weights(Rows::Twenty, widths, search.weights)
         })
     };
-    let results = run(1);
-    assert_eq!(results, run(2));
-    let summary = Summary::of(&results).unwrap();
-    let bfs = article_games(7, 3, 1, &GameRules::ARTICLE, || {
-        Bfs::new(Rows::Twenty, WEIGHTS_BFS)
-    });
-    let bfs = Summary::of(&bfs).unwrap();
-    assert!(summary.points.mean > bfs.points.mean, "{summary:?} {bfs:?}");
+    let (pairs, ahead) = (run(1, "1/1/0"), run(1, "6/1/1"));
+    assert_eq!(ahead, run(2, "6/1/1"));
+    for results in [pairs, ahead] {
+        let summary = Summary::of(&results).unwrap();
+        assert_eq!(summary.complete, 6);
+        assert!(summary.points.mean > 1_200_000.0, "{summary:?}");
+    }
+}
+
+/// Learns in a folder, and stops after `saves` saves.
+fn learn_some(folder: &Path, seed: u64, saves: usize) -> Result<bool, LearningError> {
+    let settings = LearningSettings { seed, games: 1200 };
+    let mut count = 0;
+    learn(folder, &GameRules::ARTICLE, &settings, |_| {
+        count += 1;
+        count < saves
+    })
+}
+
+#[test]
+fn interrupted_learning_gives_the_same_weights_and_refuses_other_settings() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [whole, parts] = folders.each_ref().map(|folder| folder.path());
+    assert!(learn_some(whole, 1, usize::MAX).unwrap());
+    for done in [false, false, true] {
+        assert_eq!(learn_some(parts, 1, 1).unwrap(), done);
+    }
+    for file in ["learning.bin", LEARNED_FILE] {
+        let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
+        assert!(read(whole) == read(parts), "{file}");
+    }
+    let other = learn_some(parts, 2, 1);
+    assert!(matches!(
+        other,
+        Err(LearningError::Settings {
+            seed: 1,
+            games: 1200,
+            ..
+        })
+    ));
+
+    let path = whole.join(LEARNED_FILE);
+    let player = NesPlayer::read(&path).unwrap();
+    assert_eq!(player.search.name, "learned");
+    let weights: Vec<f32> = player.weights.iter().map(|&weight| weight as f32).collect();
+    assert!(weights.iter().any(|&weight| weight > 10.0));
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(write_patterns(&weights), bytes);
+    assert_eq!(read_patterns(&bytes[..bytes.len() - 2]), None);
+    assert_eq!(
+        read_patterns(&[&bytes[..8], b"\x02", &bytes[9..]].concat()),
+        None
+    );
+
+    let state = whole.join("learning.bin");
+    std::fs::write(&state, &std::fs::read(&state).unwrap()[..100]).unwrap();
+    assert!(matches!(
+        learn_some(whole, 1, 1),
+        Err(LearningError::Format(_))
+    ));
+}
+
+#[test]
+fn learning_improves_play() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = LearningSettings {
+        seed: 1,
+        games: 3000,
+    };
+    let mut means = Vec::new();
+    learn(folder.path(), &GameRules::ARTICLE, &settings, |progress| {
+        means.push(progress.mean);
+        true
+    })
+    .unwrap();
+    assert!(means[0] < 1000 && means[5] > 100_000, "{means:?}");
 }
 
 #[test]

@@ -92,6 +92,36 @@ fn best_adaptive_chances_from_empty_field_match_test_vectors() {
     assert_eq!(uncertain, 1);
 }
 
+#[test]
+fn best_move_with_known_pieces_succeeds_if_some_move_does() {
+    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
+    let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
+    let mut clears = 0;
+    let queues = sequences(Bag::FULL, 6);
+    for seen in queues.iter().step_by(53) {
+        let position = PcPosition {
+            field,
+            seen: seen.clone(),
+            bag: Bag::after(seen).unwrap(),
+            pieces_in_all: 6,
+        };
+        let best = best_move(&position, &finder, 1, |_| ()).unwrap().unwrap();
+        let moves = chances(&position, &finder, 1).unwrap();
+        assert_eq!(best.adaptive, moves[0].adaptive, "{seen:?}");
+        assert!(
+            moves.iter().any(|found| {
+                (found.placement, found.adaptive) == (best.placement, best.adaptive)
+            })
+        );
+        clears += best.adaptive.count;
+    }
+    assert!(
+        (1..95).contains(&clears),
+        "{clears} of 96 queues have a perfect clear"
+    );
+}
+
 /// Returns every sequence of `count` pieces that can be drawn from a bag.
 fn sequences(bag: Bag, count: usize) -> Vec<Vec<Piece>> {
     let Some(rest) = count.checked_sub(1) else {

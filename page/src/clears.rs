@@ -2,11 +2,9 @@
 
 use crate::answer::{Answer, Failure, json};
 use hatebeam_agents::json::{Finders, best_answer, pc_chance, pc_position};
-use hatebeam_agents::pc::{HoldSlot, PcFinder, PcGame, best_move};
+use hatebeam_agents::pc::{HoldSlot, PcFinder, PcGame, best_move, field_rows};
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::{
-    DropMode, KickTable, Kicks, LowField, LowPlacements, SrsPlacement, WIDTH, parse_field,
-};
+use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField, parse_field};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
@@ -56,34 +54,14 @@ impl Put {
     pub(crate) fn answer(&self) -> Answer {
         let field = self.field.low()?;
         let piece: Piece = self.piece.parse()?;
-        let placements = LowPlacements::new(&self.field.kicks()?, self.field.mode()?);
-        let mut wanted = self.cells.clone();
-        wanted.sort_unstable();
-        let mut found = None;
-        placements.for_each(&field, piece, |placement| {
-            if numbers(placement) == wanted {
-                found = Some(placement);
-            }
-        });
+        let finder = PcFinder::new(&self.field.kicks()?, self.field.mode()?);
+        let found = finder.placement(&field, piece, &self.cells);
         let after = field.put(found.ok_or("the piece cannot be placed there")?);
-        let all = after.to_field();
-        let row = |y| {
-            let cell = |x| if all.is_filled(x, y) { 'X' } else { '_' };
-            (0..WIDTH).map(cell).collect()
-        };
         json(&AfterPut {
-            rows: (0..after.rows()).rev().map(row).collect(),
+            rows: field_rows(&after),
             lines: after.rows(),
         })
     }
-}
-
-/// Returns the cells of a placement in ascending order, in the format of [`Put::cells`].
-fn numbers(placement: SrsPlacement) -> Vec<usize> {
-    let number = |(x, y)| usize::from(y) * WIDTH + usize::from(x);
-    let mut numbers = placement.cells().map(number).to_vec();
-    numbers.sort_unstable();
-    numbers
 }
 
 /// A request for a perfect clear with a known queue.

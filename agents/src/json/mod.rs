@@ -1,10 +1,12 @@
 //! Requests and answers in JSON, one object per line. The JSON keys are the same as in the test vectors.
 
 mod drop;
+mod follow;
 mod nes;
 mod pc;
 
 pub use drop::drop_placements;
+pub use follow::PcFollower;
 pub use nes::nes_placements;
 pub use pc::{Finders, best_answer, chance_answer, pc_chance, pc_placements, pc_position};
 
@@ -57,6 +59,9 @@ pub enum RequestError {
     /// There are not enough pieces, a piece is impossible, or too many pieces are unknown.
     #[error(transparent)]
     Pieces(#[from] PcError),
+    /// No game has been started.
+    #[error("no game has started: start one with `seen`")]
+    NotStarted,
     /// The drop mode is unknown.
     #[error("{0}")]
     DropMode(String),

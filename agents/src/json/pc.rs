@@ -30,7 +30,10 @@ struct PlacementAnswer {
 
 /// Returns the kick table and the drop mode of a request. `kicks` is the name of a kick table (default
 /// `srs`), or `hard` for the table `srs` with the drop mode `hard`. `drop` is the drop mode (default `soft`).
-fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode), RequestError> {
+pub(super) fn movement(
+    kicks: Option<&str>,
+    drop: Option<&str>,
+) -> Result<(Kicks, DropMode), RequestError> {
     let (kicks, default) = match kicks {
         None => (Kicks::Srs, DropMode::Soft),
         Some("hard") => (Kicks::Srs, DropMode::Hard),
@@ -79,7 +82,7 @@ impl Finders {
         }
     }
 
-    fn finder(&mut self, kicks: Kicks, mode: DropMode) -> &PcFinder {
+    pub(super) fn finder(&mut self, kicks: Kicks, mode: DropMode) -> &PcFinder {
         let found = self
             .made
             .iter()
@@ -99,21 +102,21 @@ impl Finders {
 }
 
 #[derive(Deserialize)]
-struct ChanceRequest {
+pub(super) struct ChanceRequest {
     #[serde(default)]
     rows: Vec<String>,
-    lines: Option<usize>,
+    pub(super) lines: Option<usize>,
     seen: String,
     left_in_bag: Option<String>,
     pieces_in_all: Option<usize>,
     #[serde(default)]
-    best: bool,
-    kicks: Option<String>,
-    drop: Option<String>,
+    pub(super) best: bool,
+    pub(super) kicks: Option<String>,
+    pub(super) drop: Option<String>,
 }
 
 #[derive(Serialize)]
-struct ChanceAnswer {
+pub(super) struct ChanceAnswer {
     best_adaptive: String,
     best_clairvoyant: String,
     moves: Vec<MoveAnswer>,
@@ -128,7 +131,7 @@ struct MoveAnswer {
 }
 
 #[derive(Serialize)]
-struct BestAnswer {
+pub(super) struct BestAnswer {
     best_adaptive: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     piece: Option<char>,
@@ -137,7 +140,8 @@ struct BestAnswer {
 }
 
 impl ChanceRequest {
-    fn position(&self) -> Result<PcPosition, RequestError> {
+    /// Returns the position before the first move.
+    pub(super) fn position(&self) -> Result<PcPosition, RequestError> {
         let field = parse_field(&self.rows)?;
         let field = LowField::of(&field, self.lines.unwrap_or(4))?;
         let seen = Piece::parse_sequence(&self.seen)?;
@@ -185,30 +189,42 @@ pub fn pc_chance(
 
 /// Returns the best first move as one JSON object. If there is no first move, the object contains only the chance 0.
 pub fn best_answer(best: Option<&BestMove>) -> Result<String, RequestError> {
-    answer(&BestAnswer {
-        best_adaptive: best.map_or("0".to_owned(), |best| best.adaptive.to_string()),
-        piece: best.map(|best| best.placement.piece.letter()),
-        cells: best.map(|best| cell_numbers(best.placement)),
-    })
+    answer(&BestAnswer::of(best))
+}
+
+impl BestAnswer {
+    pub(super) fn of(best: Option<&BestMove>) -> BestAnswer {
+        BestAnswer {
+            best_adaptive: best.map_or("0".to_owned(), |best| best.adaptive.to_string()),
+            piece: best.map(|best| best.placement.piece.letter()),
+            cells: best.map(|best| cell_numbers(best.placement)),
+        }
+    }
 }
 
 /// Returns the chances of first moves as one JSON object.
 pub fn chance_answer(moves: &[MoveChance]) -> Result<String, RequestError> {
-    let best = |chance: fn(&MoveChance) -> Chance| {
-        let best = moves.iter().map(chance).max_by_key(|chance| chance.count);
-        best.map_or("0".to_owned(), |chance| chance.to_string())
-    };
-    answer(&ChanceAnswer {
-        best_adaptive: best(|chance| chance.adaptive),
-        best_clairvoyant: best(|chance| chance.clairvoyant),
-        moves: moves
-            .iter()
-            .map(|chance| MoveAnswer {
-                piece: chance.placement.piece.letter(),
-                cells: cell_numbers(chance.placement),
-                clairvoyant: chance.clairvoyant.to_string(),
-                adaptive: chance.adaptive.to_string(),
-            })
-            .collect(),
-    })
+    answer(&ChanceAnswer::of(moves))
+}
+
+impl ChanceAnswer {
+    pub(super) fn of(moves: &[MoveChance]) -> ChanceAnswer {
+        let best = |chance: fn(&MoveChance) -> Chance| {
+            let best = moves.iter().map(chance).max_by_key(|chance| chance.count);
+            best.map_or("0".to_owned(), |chance| chance.to_string())
+        };
+        ChanceAnswer {
+            best_adaptive: best(|chance| chance.adaptive),
+            best_clairvoyant: best(|chance| chance.clairvoyant),
+            moves: moves
+                .iter()
+                .map(|chance| MoveAnswer {
+                    piece: chance.placement.piece.letter(),
+                    cells: cell_numbers(chance.placement),
+                    clairvoyant: chance.clairvoyant.to_string(),
+                    adaptive: chance.adaptive.to_string(),
+                })
+                .collect(),
+        }
+    }
 }

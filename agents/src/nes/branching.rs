@@ -30,11 +30,11 @@ impl Widths {
         inner: 5,
         depth: 2,
     };
-    /// Default widths of [`Stacking`](super::Stacking).
-    pub const STACKING: Widths = Widths {
-        first: 25,
-        inner: 3,
-        depth: 1,
+    /// Default widths of [`Learned`](super::Learned).
+    pub const LEARNED: Widths = Widths {
+        first: 5,
+        inner: 2,
+        depth: 2,
     };
 }
 

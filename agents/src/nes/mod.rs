@@ -3,16 +3,21 @@
 mod bfs;
 mod branching;
 mod game;
+mod learned;
+// Web pages have no files.
+#[cfg(not(target_family = "wasm"))]
+mod learning;
 mod registry;
-mod stacking;
 
 pub use bfs::Bfs;
 pub use branching::{Branching, Widths, WidthsError};
 pub use game::{
     GameResult, GameRules, Move, Play, Summary, article_games, play, play_sets, play_traced,
 };
+pub use learned::{Learned, built_in_patterns, read_patterns, write_patterns};
+#[cfg(not(target_family = "wasm"))]
+pub use learning::{LEARNED_FILE, LearningError, LearningProgress, LearningSettings, learn};
 pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
-pub use stacking::Stacking;
 
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{Board, Placement};

@@ -2,10 +2,8 @@
 //!
 //! To add a search, write a file with its type and its implementation of [`Search`], and add an entry to [`SEARCHES`].
 
-use super::{Bfs, Branching, Search, Stacking, Widths};
-use hatebeam_tetris::nes::{
-    FEATURE_NAMES, Rows, STACKING_FEATURE_NAMES, WEIGHTS_BFS, WEIGHTS_STACKING,
-};
+use super::{Bfs, Branching, Learned, Search, Widths, built_in_patterns};
+use hatebeam_tetris::nes::{FEATURE_NAMES, Rows, WEIGHTS_BFS};
 use thiserror::Error;
 
 /// A search that [`find_search`] can find by its name.
@@ -15,9 +13,9 @@ pub struct RegisteredSearch {
     pub name: &'static str,
     /// One-line description of the search.
     pub description: &'static str,
-    /// Names of the weights.
+    /// Names of the weights. The list is empty if the weights are those of a file that [`learn`](super::learn) wrote.
     pub weight_names: &'static [&'static str],
-    /// Default weights.
+    /// Default weights. The list is empty if they are those of [`built_in_patterns`].
     pub weights: &'static [f64],
     /// Default widths, or `None` if the search has no widths.
     pub widths: Option<Widths>,
@@ -28,7 +26,8 @@ impl RegisteredSearch {
     /// Creates the search with widths, or with its default widths if `widths` is `None`.
     ///
     /// # Panics
-    /// Panics if there is not one weight for each of [`Self::weight_names`].
+    /// Panics if there is not one weight for each of [`Self::weight_names`]. If it is empty, there must be no weights or
+    /// all weights of a file.
     pub fn with_weights(
         &self,
         rows: Rows,
@@ -64,22 +63,38 @@ pub const SEARCHES: &[RegisteredSearch] = &[
         make: |rows, widths, weights| Box::new(Branching::new(rows, array(weights), widths)),
     },
     RegisteredSearch {
-        name: "stacking",
-        description: "an open well for tetrises, and all placements of both known pieces and of a following piece",
-        weight_names: &STACKING_FEATURE_NAMES,
-        weights: &WEIGHTS_STACKING,
-        widths: Some(Widths::STACKING),
-        make: |_, widths, weights| Box::new(Stacking::new(array(weights), widths)),
+        name: "learned",
+        description: "learned weights, and the expected value of the best placements of both known pieces",
+        weight_names: &[],
+        weights: &[],
+        widths: Some(Widths::LEARNED),
+        make: |_, widths, weights| {
+            let weights = match weights {
+                [] => built_in_patterns(),
+                weights => weights.iter().map(|&weight| weight as f32).collect(),
+            };
+            Box::new(Learned::new(weights, widths))
+        },
     },
 ];
 
 /// Error for an unknown search name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not a search: use bfs, branching or stacking")]
-pub struct UnknownSearch(String);
+#[error("`{name}` is not a search: use one of {known}")]
+pub struct UnknownSearch {
+    name: String,
+    known: String,
+}
 
 /// Returns the search with the given name.
 pub fn find_search(name: &str) -> Result<&'static RegisteredSearch, UnknownSearch> {
     let found = SEARCHES.iter().find(|search| search.name == name);
-    found.ok_or_else(|| UnknownSearch(name.to_owned()))
+    found.ok_or_else(|| UnknownSearch {
+        name: name.to_owned(),
+        known: SEARCHES
+            .iter()
+            .map(|search| search.name)
+            .collect::<Vec<_>>()
+            .join(", "),
+    })
 }

@@ -5,9 +5,10 @@ mod nes;
 mod pc;
 
 pub use drop::DropOptions;
-pub use nes::{NesOptions, NesPiecesOptions};
-pub use pc::{FieldOptions, RulesOptions};
+pub use nes::{NesLearnOptions, NesOptions, NesPiecesOptions};
+pub use pc::{FieldOptions, RulesOptions, StreakGames, StreakOptions, TableOption};
 
+use crate::pc::{PcError, TableError};
 use hatebeam_tetris::FieldError;
 use hatebeam_tetris::drop::{DropError, SetError};
 use hatebeam_tetris::nes::BoardError;
@@ -48,6 +49,21 @@ pub enum OptionError {
     /// The field cannot be cleared in the given number of rows.
     #[error("invalid --field")]
     Field(#[source] LowFieldError),
+    /// The number of rows or of previews is out of range.
+    #[error(transparent)]
+    Streak(#[from] PcError),
+    /// The table of perfect clears cannot be read.
+    #[error("{file}")]
+    Table {
+        /// Name of the file.
+        file: String,
+        /// Error from the operating system, or in the file.
+        #[source]
+        error: TableError,
+    },
+    /// The table of perfect clears is for other rules.
+    #[error(transparent)]
+    TableRules(#[from] TableError),
     /// The kick table is unknown.
     #[error(transparent)]
     Kicks(#[from] KickError),

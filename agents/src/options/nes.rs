@@ -1,10 +1,11 @@
 //! Command-line options for games of Nintendo Tetris.
 
 use super::OptionError;
-use crate::nes::{GameRules, Widths};
+use crate::nes::{GameRules, LearningSettings, Widths};
 use clap::ValueEnum;
 use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, ArticleSets, Cartridge};
 use hatebeam_tetris::{Piece, Rng};
+use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum GeneratorName {
@@ -33,6 +34,30 @@ impl NesPiecesOptions {
     }
 }
 
+/// Options for learning the weights of the search `learned`.
+#[derive(Debug, clap::Args)]
+pub struct NesLearnOptions {
+    /// Folder for the results; learning that the folder already contains is resumed
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// Number of games
+    #[arg(long, value_name = "N", default_value_t = LearningSettings::BUILT_IN.games)]
+    games: u64,
+    /// Seed of the pieces
+    #[arg(long, value_name = "N", default_value_t = LearningSettings::BUILT_IN.seed)]
+    seed: u64,
+}
+
+impl NesLearnOptions {
+    /// Returns the extent of learning.
+    pub fn settings(&self) -> LearningSettings {
+        LearningSettings {
+            seed: self.seed,
+            games: self.games,
+        }
+    }
+}
+
 /// Options for the rules and pieces of games, and for the size of the search.
 #[derive(Debug, clap::Args)]
 pub struct NesOptions {
@@ -47,8 +72,8 @@ pub struct NesOptions {
     #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.stop_lines)]
     stop_lines: u32,
     /// Widths and depth of `branching` (placements of the current piece, placements of the other pieces, unknown pieces)
-    /// [default: 3/5/2] or `stacking` (pairs of placements of the known pieces, placements of the unknown pieces except
-    /// the last one, unknown pieces) [default: 25/3/1]
+    /// [default: 3/5/2] or `learned` (pairs of placements of the known pieces, placements of the unknown pieces except
+    /// the last one, unknown pieces) [default: 5/2/2]
     #[arg(long, value_name = "N/N/N")]
     pub widths: Option<Widths>,
     #[command(flatten)]

@@ -1,8 +1,12 @@
 //! Command-line options for perfect clears.
 
 use super::OptionError;
+use crate::GameRecord;
+use crate::pc::{BoardTable, PcFinder, StreakRules};
 use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField, parse_field};
-use std::fs;
+use std::fs::{self, File};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 /// Options for the field and the movement of pieces.
 #[derive(Debug, clap::Args)]
@@ -66,5 +70,96 @@ impl RulesOptions {
         } else {
             DropMode::Soft
         }
+    }
+}
+
+/// Option for the table of reachable boards.
+#[derive(Debug, clap::Args)]
+pub struct TableOption {
+    /// Table made by `hatebeam pc table`, which makes the computation faster
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+}
+
+impl TableOption {
+    /// Reads the table.
+    pub fn read(&self) -> Result<Option<BoardTable>, OptionError> {
+        let Some(path) = &self.table else {
+            return Ok(None);
+        };
+        let error = |error| OptionError::Table {
+            file: path.display().to_string(),
+            error,
+        };
+        let file = File::open(path).map_err(|cause| error(cause.into()))?;
+        BoardTable::read(file).map(Some).map_err(error)
+    }
+
+    /// Creates a finder with these rules, and with the table if one is given.
+    pub fn finder(&self, rules: &RulesOptions) -> Result<PcFinder, OptionError> {
+        let mode = rules.drop_mode();
+        let finder = PcFinder::new(&rules.kicks()?, mode);
+        let Some(table) = self.read()? else {
+            return Ok(finder);
+        };
+        table.check_rules(&rules.kicks, mode)?;
+        Ok(finder.with_table(table))
+    }
+}
+
+/// Options for games of consecutive perfect clears.
+#[derive(Debug, clap::Args)]
+pub struct StreakOptions {
+    /// End a game after this number of perfect clears
+    #[arg(long, value_name = "N", default_value = "10")]
+    clears: NonZeroUsize,
+    /// Number of pieces that the player sees after the current piece; at least 4 with four rows
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    previews: usize,
+    /// Number of games
+    #[arg(long, value_name = "N", default_value = "10")]
+    games: NonZeroUsize,
+    /// Seed of the bags
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    rules: RulesOptions,
+    #[command(flatten)]
+    table: TableOption,
+}
+
+/// Games of consecutive perfect clears that are ready to be played.
+#[derive(Debug)]
+pub struct StreakGames {
+    rules: StreakRules,
+    finder: PcFinder,
+    seed: u64,
+    /// Number of games.
+    pub games: usize,
+    /// Number of perfect clears after which a game ends.
+    pub clears: usize,
+}
+
+impl StreakOptions {
+    /// Checks the options, and reads the table.
+    pub fn games(&self) -> Result<StreakGames, OptionError> {
+        let clears = self.clears.get();
+        Ok(StreakGames {
+            rules: StreakRules::new(self.rules.lines, self.previews, clears)?,
+            finder: self.table.finder(&self.rules)?,
+            seed: self.seed,
+            games: self.games.get(),
+            clears,
+        })
+    }
+}
+
+impl StreakGames {
+    /// Plays the games on `threads` threads, and calls `on_game` after each game.
+    pub fn play(&self, threads: usize, on_game: impl Fn() + Sync) -> Vec<GameRecord> {
+        let games = self
+            .rules
+            .play_games(&self.finder, self.seed, self.games, threads, on_game);
+        games.expect("the rules give enough pieces")
     }
 }

@@ -4,6 +4,7 @@ mod chance;
 mod expand;
 mod solution;
 mod solver;
+mod streak;
 mod table;
 mod text;
 mod tiled;
@@ -14,6 +15,7 @@ pub use chance::{
 };
 pub use solution::{HoldSlot, PcGame, Step};
 pub use solver::{PcError, Solution, Solver};
+pub use streak::{PcStreak, StreakRules};
 pub use table::{BoardTable, TableError, TableHeader};
 pub(crate) use text::cell_numbers;
-pub use text::{best_text, chance_text, counts_text};
+pub use text::{best_text, chance_text, counts_text, field_rows};

@@ -4,7 +4,9 @@
 use super::tiled::{SecondHalves, TiledSearch};
 use super::tiling::{Stock, StockTilings};
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowPlacements, Rests, SrsPlacement};
+use hatebeam_tetris::srs::{
+    DropMode, KickTable, LowField, LowFieldError, LowPlacements, Rests, SrsPlacement,
+};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
@@ -32,6 +34,22 @@ pub enum PcError {
     /// The solution cannot be played.
     #[error("the solution cannot be played with this queue, kick table and drop mode")]
     NotPlayable,
+    /// The piece cannot be placed there.
+    #[error(
+        "the piece cannot be placed there: choose a reachable placement of the first or the second seen piece"
+    )]
+    Placement,
+    /// Whole pieces cannot fill the rows.
+    #[error(transparent)]
+    Rows(#[from] LowFieldError),
+    /// The player sees too few pieces.
+    #[error("{previews} previews are too few: at least {least} are needed")]
+    Previews {
+        /// Number of pieces that the player sees after the current piece.
+        previews: usize,
+        /// Minimum of this number.
+        least: usize,
+    },
     /// Too many pieces are unknown.
     #[error(
         "{unseen} pieces are unknown: give more seen pieces, so that at most {most} are unknown"
@@ -96,8 +114,12 @@ const TILED: usize = 6;
 impl Solver {
     /// Creates a solver for a kick table and a drop mode.
     pub fn new(table: &KickTable, mode: DropMode) -> Solver {
+        Solver::with_placements(LowPlacements::new(table, mode))
+    }
+
+    pub(super) fn with_placements(placements: LowPlacements) -> Solver {
         Solver {
-            placements: LowPlacements::new(table, mode),
+            placements,
             failed: HashSet::default(),
             tilings: StockTilings::new(Stock::default()),
             second: SecondHalves::default(),

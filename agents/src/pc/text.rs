@@ -27,6 +27,16 @@ pub(crate) fn cell_numbers(placement: SrsPlacement) -> [usize; 4] {
     cells.map(|(x, y)| usize::from(y) * WIDTH + usize::from(x))
 }
 
+/// Returns the rows of a field from the top to the floor. `X` is a filled cell, `_` an empty one.
+pub fn field_rows(field: &LowField) -> Vec<String> {
+    let filled = field.to_field();
+    let row = |y| {
+        let cell = |x| if filled.is_filled(x, y) { 'X' } else { '_' };
+        (0..WIDTH).map(cell).collect()
+    };
+    (0..field.rows()).rev().map(row).collect()
+}
+
 impl PcGame {
     /// Returns a text with the picture of a solution, its moves with their keys, and a URL with its Fumen code.
     pub fn text(&self, solution: &[SrsPlacement]) -> Result<String, PcError> {

@@ -14,14 +14,15 @@ A game starts at level 19 and stops when 230 rows have been cleared, or when a p
 percentage of games with 999,999 points or more. The highest possible score is 1,543,160. The defaults select the 150
 games of the article that published these searches. In these games, `bfs` has a median of 1,066,910, a mean of
 1,053,015.73 and a maxout of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of
-94.67 %. `stacking` is not from the article.
+94.67 %. `learned` is not from the article; its weights were learned with `hatebeam nes learn`.
 
---csv writes one line per game: player, game, score, lines, pieces, complete (230 rows cleared).
+--csv writes one line per game: player, game, score, lines, pieces, complete (230 rows cleared). --svg writes a plot of
+the sorted scores.
 
 Examples:
   hatebeam nes play --search bfs
   hatebeam nes play --search branching --games 10 --widths 3/3/1
-  hatebeam nes play --search stacking
+  hatebeam nes play --search learned
   hatebeam nes play --search bfs --rows 22 --generator cartridge --csv games.csv";
 
 /// Help text of the command that compares players.
@@ -29,7 +30,8 @@ pub const COMPARE_HELP: &str = "\
 All searches play with the same pieces. After the table, each other search is compared with the first one, game by game.
 
 Examples:
-  hatebeam nes compare bfs branching --games 10";
+  hatebeam nes compare bfs branching --games 10
+  hatebeam nes compare bfs learned --csv games.csv --svg scores.svg";
 
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
@@ -58,7 +60,8 @@ Examples:
 
 /// Help text of the command that tunes weights.
 pub const TRAIN_HELP: &str = "\
-The value of weights is the mean score of a game. All weights are measured with the same pieces. The folder contains
+The value of weights is the mean score of a game. All weights are measured with the same pieces. Half the width of each
+weight's range is its start value times --span, and at least 1 % of the greatest start value. The folder contains
 
   journal.jsonl  every measured value; run the same command to resume an interrupted search
   weights.toml   the best weights, for `hatebeam nes play --weights FOLDER/weights.toml`
@@ -70,5 +73,20 @@ the weights were selected in these games: compare them with other weights in gam
 Examples:
   hatebeam nes train my-weights --games 30 --evaluations 300
   hatebeam nes train my-weights --games 30 --evaluations 600 --method swarm --population 24
-  hatebeam nes train my-weights --search stacking --widths 8/1/1 --games 16 --seed 7
+  hatebeam nes train my-weights --search branching --widths 2/2/1 --games 16 --seed 7
   hatebeam nes compare bfs --weights my-weights/weights.toml";
+
+/// Help text of the command that learns weights.
+pub const LEARN_HELP: &str = "\
+The search `learned` estimates the points of the rest of a game from patterns of the board. Learning plays games with
+the weights learned so far; after each move it corrects the estimate for the board before the move. The folder contains
+
+  learning.bin  the state of learning; run the same command to resume, or to add games
+  patterns.bin  the weights, for `hatebeam nes play --weights FOLDER/patterns.bin`
+
+Both are written every 500 games. The result depends only on the seed and the numbers of games. The defaults give the
+weights of the program, in about nine minutes of one core.
+
+Examples:
+  hatebeam nes learn my-patterns
+  hatebeam nes compare learned --weights my-patterns/patterns.bin --seed 7 --games 50";

@@ -7,6 +7,8 @@ A perfect clear clears all rows of a field and leaves it empty. Pieces move as i
 Examples:
   hatebeam pc solve SOLTZJIZLSI
   hatebeam pc chance --seen IJLOSTZ
+  hatebeam pc play --games 20
+  hatebeam pc follow --json < game.jsonl
   hatebeam pc table srs.table
   hatebeam pc path TJZSLI --field XXXX______/XXXX_____X/XXXX_____X/XXXXX____X
   hatebeam pc placements --json < positions.jsonl";
@@ -85,3 +87,33 @@ Examples:
   hatebeam pc chance --seen OISZLSI --left JOT --best
   hatebeam pc chance --seen TI --left JLOSZ --field XXXXX____X/XXXXXX___X/XXXXXXX__X/XXXXXX___X
   echo '{\"rows\":[],\"seen\":\"IJLOSTZ\",\"left_in_bag\":\"\"}' | hatebeam pc chance --json";
+
+/// Help text of the command that plays games.
+pub const PLAY_HELP: &str = "\
+Plays games with pieces from bags of seven. Every move has the best adaptive chance of the next perfect clear for the
+pieces that the player sees: the held piece, the current piece and the previews. The hold slot is empty at first. A game ends
+after --clears perfect clears, or when the next perfect clear is impossible. Prints the mean number of perfect clears in a
+row with its 95 % confidence interval, and the share of games with --clears perfect clears. Games with the same number have
+the same pieces for every number of threads. A table makes the games about twice as fast.
+
+Examples:
+  hatebeam pc play --games 20 --table srs.table
+  hatebeam pc play --games 100 --seed 7 --previews 6 --csv games.csv --json";
+
+/// Help text of the command that follows a game.
+pub const FOLLOW_HELP: &str = "\
+Reads the moves of a game, one JSON object per line, and prints one object per line. The first line starts the game; it has
+the keys of `hatebeam pc chance --json`: `seen`, and optionally `rows`, `lines`, `left_in_bag`, `kicks`, `drop` and `best`.
+Another line with `seen` starts another game. Every other line has `piece` and `cells` (column + 10 x row) of a placement, or
+`reveal` (the pieces that the player sees now), or both. After a perfect clear, the game continues with an empty field.
+
+Prints `rows`, `lines`, `seen`, `left_in_bag`, `clears` and `placed`, and the keys of `hatebeam pc chance --json`:
+`best_adaptive`, `best_clairvoyant` and `moves`. `moves` has only the moves after which a perfect clear is still possible;
+`impossible` counts the others. If all pieces are known, `solutions` has the pictures of at most ten perfect clears. If more
+than six pieces are unknown, `missing` is the number of pieces to reveal. With `\"best\":true` in the first line, prints only
+`best_adaptive`, and `piece` and `cells` of the best move. For an invalid line, the command prints an object with the line
+number and the reason, {\"line\":3,\"error\":\"...\"}, ignores the line, and exits with code 1 at the end.
+
+Examples:
+  printf '%s\\n' '{\"seen\":\"OTISJZL\"}' '{\"piece\":\"O\",\"cells\":[0,1,10,11],\"reveal\":\"T\"}' |
+    hatebeam pc follow --json";

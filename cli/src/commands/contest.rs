@@ -22,6 +22,9 @@ pub(super) struct SeriesArgs {
     /// Write the result of every game to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write a plot of the sorted scores of every player to this SVG file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 impl SeriesArgs {
@@ -51,12 +54,16 @@ impl SeriesArgs {
         }
     }
 
-    /// Prints a contest, and writes its CSV file if --csv is given.
+    /// Prints a contest, and writes the files of --csv and --svg.
     pub(super) fn show(&self, contest: &Contest) -> anyhow::Result<()> {
-        if let Some(path) = &self.csv {
-            fs::write(path, contest.csv())
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
+        let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
+            Some(path) => {
+                fs::write(path, text()).with_context(|| format!("cannot write {}", path.display()))
+            }
+            None => Ok(()),
+        };
+        write(&self.csv, &|| contest.csv())?;
+        write(&self.svg, &|| contest.svg())?;
         if self.json {
             return output::print(contest.json()? + "\n");
         }

@@ -3,18 +3,20 @@
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
-use crate::output;
-use anyhow::Context;
+use crate::output::{self, Failure};
 use clap::Subcommand;
 use hatebeam_agents::json::nes_placements;
-use hatebeam_agents::nes::{RegisteredSearch, SEARCHES, find_search, play_sets};
-use hatebeam_agents::options::{NesOptions, NesPiecesOptions};
+use hatebeam_agents::nes::{
+    GameRules, LearningProgress, RegisteredSearch, SEARCHES, find_search, learn, play_sets,
+};
+use hatebeam_agents::options::{NesLearnOptions, NesOptions, NesPiecesOptions};
 use hatebeam_agents::text::nes as text;
 use hatebeam_agents::tuning::GamesObjective;
-use hatebeam_agents::{Contest, WeightsFile};
+use hatebeam_agents::{Contest, NesPlayer};
 use hatebeam_host::stop_flag;
 use hatebeam_tetris::nes::MAXOUT;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
@@ -48,15 +50,21 @@ enum NesCommand {
     Train {
         #[command(flatten)]
         tuning: TuningArgs,
-        /// Search whose weights to tune
+        /// Search whose weights to tune; `learn` learns those of `learned`
         #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names())]
         search: String,
         /// Weights file to start from; its search replaces --search [default: the search's weights]
         #[arg(long, value_name = "FILE")]
         start: Option<PathBuf>,
+        /// Half the width of each weight's range, as a multiple of the weight's absolute start value
+        #[arg(long, value_name = "X", default_value_t = 0.5)]
+        span: f64,
         #[command(flatten)]
         options: NesOptions,
     },
+    /// Learn the weights of the search `learned` from games
+    #[command(after_help = text::LEARN_HELP)]
+    Learn(NesLearnOptions),
     /// List the reachable placements of positions, with features and values on request
     #[command(after_help = text::PLACEMENTS_HELP)]
     Placements {
@@ -96,8 +104,12 @@ impl GamesArgs {
             series.push(play(name, search, search.weights));
         }
         for path in &self.weights {
-            let (search, weights) = read_weights(path)?;
-            series.push(play(&path.display().to_string(), search, &weights));
+            let player = NesPlayer::read(path)?;
+            series.push(play(
+                &path.display().to_string(),
+                player.search,
+                &player.weights,
+            ));
         }
         self.series.show(&Contest {
             series,
@@ -105,13 +117,6 @@ impl GamesArgs {
             goal: Some(("maxout", u64::from(MAXOUT))),
         })
     }
-}
-
-/// Reads a weights file, and returns its search and the weights.
-fn read_weights(path: &Path) -> anyhow::Result<(&'static RegisteredSearch, Vec<f64>)> {
-    let file = WeightsFile::read(path)?;
-    let search = find_search(&file.player).with_context(|| path.display().to_string())?;
-    Ok((search, file.in_order(search.weight_names, path)?))
 }
 
 fn search_names() -> clap::builder::PossibleValuesParser {
@@ -134,21 +139,34 @@ impl NesArgs {
                 tuning,
                 search,
                 start,
+                span,
                 options,
             } => {
-                let (search, weights) = match start {
-                    Some(path) => read_weights(path)?,
+                let player = match start {
+                    Some(path) => NesPlayer::read(path)?,
                     None => {
                         let search = find_search(search)?;
-                        (search, search.weights.to_vec())
+                        let weights = search.weights.to_vec();
+                        NesPlayer { search, weights }
                     }
                 };
                 let (rules, sets) = (options.rules()?, options.sets());
                 let cancel = stop_flag()?;
                 let widths = options.widths;
-                let objective =
-                    GamesObjective::nes(search, &weights, &rules, widths, &sets, cancel);
+                let objective = GamesObjective::nes(&player, *span, &rules, widths, &sets, cancel)?;
                 tuning.run(&objective, objective.unit())
+            }
+            NesCommand::Learn(options) => {
+                let (settings, stop) = (options.settings(), stop_flag()?);
+                let on_save = |progress: &LearningProgress| {
+                    // A write error on standard output does not stop the learning, because its result is in files.
+                    let _ = output::print(format_args!("{progress}\n"));
+                    !stop.load(Ordering::Relaxed)
+                };
+                match learn(&options.folder, &GameRules::ARTICLE, &settings, on_save)? {
+                    true => Ok(()),
+                    false => Err(Failure::Interrupted.into()),
+                }
             }
             NesCommand::Placements { .. } => answer_objects(|line| Ok(nes_placements(line)?)),
             NesCommand::Pieces(args) => {

@@ -1,22 +1,25 @@
 //! `hatebeam pc`: perfect clears in guideline Tetris.
 
+use super::contest::SeriesArgs;
 use crate::args::ThreadsArgs;
 use crate::input::answer_objects;
 use crate::output;
 use anyhow::{Context, ensure};
 use clap::Subcommand;
-use hatebeam_agents::json::{Finders, best_answer, chance_answer, pc_chance, pc_placements};
-use hatebeam_agents::options::{FieldOptions, RulesOptions};
+use hatebeam_agents::Contest;
+use hatebeam_agents::json::{
+    Finders, PcFollower, best_answer, chance_answer, pc_chance, pc_placements,
+};
+use hatebeam_agents::options::{FieldOptions, RulesOptions, StreakOptions, TableOption};
 use hatebeam_agents::pc::{
-    BestMove, BoardTable, HoldSlot, PcFinder, PcGame, PcPosition, best_move, best_text,
-    chance_text, chances, counts_text,
+    BestMove, BoardTable, HoldSlot, PcGame, PcPosition, best_move, best_text, chance_text, chances,
+    counts_text,
 };
 use hatebeam_agents::text::pc as text;
 use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
-use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -42,6 +45,25 @@ enum PcCommand {
     Solve(SolveArgs),
     /// Find different perfect clears with the pieces of a queue
     Path(PathArgs),
+    /// Play games of consecutive perfect clears
+    #[command(after_help = text::PLAY_HELP)]
+    Play {
+        #[command(flatten)]
+        options: StreakOptions,
+        #[command(flatten)]
+        series: SeriesArgs,
+    },
+    /// Follow a game piece by piece, with the chances of the moves that are still possible
+    #[command(after_help = text::FOLLOW_HELP)]
+    Follow {
+        /// Read and print JSON objects; this is the only format
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        table: TableOption,
+        #[command(flatten)]
+        threads: ThreadsArgs,
+    },
     /// Build the table that makes `pc chance` faster
     Table(TableArgs),
 }
@@ -88,9 +110,8 @@ struct ChanceArgs {
     left: Option<String>,
     #[command(flatten)]
     field: FieldOptions,
-    /// Table made by `hatebeam pc table`, which makes the computation faster
-    #[arg(long, value_name = "FILE")]
-    table: Option<PathBuf>,
+    #[command(flatten)]
+    table: TableOption,
     /// Find only the best move, which takes less time
     #[arg(long, requires = "seen")]
     best: bool,
@@ -171,9 +192,8 @@ impl SolveArgs {
 impl ChanceArgs {
     fn run(&self) -> anyhow::Result<()> {
         let threads = self.threads.count();
-        let table = self.table()?;
         let Some(seen) = &self.seen else {
-            let mut finders = Finders::new(table);
+            let mut finders = Finders::new(self.table.read()?);
             return answer_objects(|line| Ok(pc_chance(line, &mut finders, threads)?));
         };
         let seen = Piece::parse_sequence(seen).context("invalid --seen")?;
@@ -188,12 +208,7 @@ impl ChanceArgs {
             bag: bag.context("impossible pieces: name the pieces left in the bag with --left")?,
             pieces_in_all: field.pieces_left() + 1,
         };
-        let mode = self.field.rules.drop_mode();
-        let mut finder = PcFinder::new(&self.field.rules.kicks()?, mode);
-        if let Some(table) = table {
-            table.check_rules(&self.field.rules.kicks, mode)?;
-            finder = finder.with_table(table);
-        }
+        let finder = self.table.finder(&self.field.rules)?;
         if self.best {
             let progress = |best: &BestMove| show_progress(format!("at least {}", best.adaptive));
             let best = best_move(&position, &finder, threads, progress)?;
@@ -210,15 +225,6 @@ impl ChanceArgs {
         }
         output::print(chance_text(&field, &moves))
     }
-
-    fn table(&self) -> anyhow::Result<Option<BoardTable>> {
-        let Some(path) = &self.table else {
-            return Ok(None);
-        };
-        let name = || path.display().to_string();
-        let file = File::open(path).with_context(name)?;
-        Ok(Some(BoardTable::read(file).with_context(name)?))
-    }
 }
 
 impl PcArgs {
@@ -228,6 +234,19 @@ impl PcArgs {
             PcCommand::Chance(args) => args.run(),
             PcCommand::Solve(args) => args.run(NonZeroUsize::MIN),
             PcCommand::Path(args) => args.solve.run(args.limit),
+            PcCommand::Play { options, series } => {
+                let games = options.games()?;
+                let play = |threads, on_game: &(dyn Fn() + Sync)| games.play(threads, on_game);
+                series.show(&Contest {
+                    series: vec![series.play("best move", games.games, play)],
+                    unit: "clears",
+                    goal: Some(("all", games.clears as u64)),
+                })
+            }
+            PcCommand::Follow { table, threads, .. } => {
+                let mut follower = PcFollower::new(table.read()?, threads.count());
+                answer_objects(|line| Ok(follower.answer(line)?))
+            }
             PcCommand::Table(args) => args.run(),
         }
     }

@@ -155,10 +155,11 @@ fn evaluate_all_portable(
 /// A version of [`evaluate_all_portable`] that is compiled for processors with AVX2 and bit-counting instructions.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-mod fast {
+pub(super) mod fast {
     use super::{Board, Piece, Placements, Valued, Weights, evaluate_all_portable};
 
-    pub(super) fn available() -> bool {
+    /// Returns whether the processor has the instruction sets for which the functions of this module are compiled.
+    pub(in crate::nes) fn available() -> bool {
         is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("popcnt")
             && is_x86_feature_detected!("bmi1")

@@ -9,10 +9,11 @@
 mod board;
 mod features;
 mod generator;
+mod patterns;
 mod placements;
+mod profile;
 mod scoring;
 mod shapes;
-mod stacking;
 
 pub use board::{Board, BoardError, Locked, Rows};
 pub use features::{
@@ -23,10 +24,9 @@ pub use generator::{
     ARTICLE_GAME_LENGTH, ArticleSets, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS, Cartridge,
     article_transition,
 };
+pub use patterns::{
+    PATTERN_WEIGHTS, PATTERNS, Patterns, board_value, discounted, evaluate_patterns, patterns,
+};
 pub use placements::{Numbering, Placement, Placements};
 pub use scoring::{MAXOUT, Score, first_transition, frames_per_row, level_at, points};
 pub use shapes::{Shape, orientations, shape};
-pub use stacking::{
-    STACKING_FEATURE_NAMES, STACKING_FEATURES, StackingWeights, WEIGHTS_STACKING,
-    evaluate_stacking, lines_value,
-};

@@ -24,6 +24,21 @@ const ALL: u64 = (1 << (BITS * WIDTH)) - 1;
 const AIR: u64 = FLOOR * 0b11_0000;
 const TOP: u64 = FLOOR << (BITS - 1);
 
+/// Cells of the floor row for each row of ten bits. Bit `x` of the row is column `x`.
+static SPREAD: [u64; 1 << WIDTH] = {
+    let mut all = [0; 1 << WIDTH];
+    let mut row = 0;
+    while row < all.len() {
+        let mut x = 0;
+        while x < WIDTH {
+            all[row] |= (row as u64 >> x & 1) << (x * BITS);
+            x += 1;
+        }
+        row += 1;
+    }
+    all
+};
+
 /// A field of at most four rows, none of which is full. Cleared rows are removed, and `rows` counts the remaining rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LowField {
@@ -156,16 +171,11 @@ impl LowField {
 
     /// Returns the field with `rows` rows whose [`LowField::row_bits`] are `bits`. No row may be full.
     pub fn from_row_bits(bits: u64, rows: usize) -> LowField {
-        let mut field = LowField {
-            cells: 0,
+        let row = |y| SPREAD[(bits >> (WIDTH * y)) as usize % SPREAD.len()] << y;
+        LowField {
+            cells: (0..rows).fold(0, |cells, y| cells | row(y)),
             rows: rows as u8,
-        };
-        for x in 0..WIDTH {
-            for y in 0..rows {
-                field.cells |= (bits >> (WIDTH * y + x) & 1) << (x * BITS + y);
-            }
         }
-        field
     }
 
     /// Converts the field to a [`Field`] of full height.

@@ -201,7 +201,8 @@ impl Futures {
             }
             return;
         }
-        let pieces = self.supply.later_bits(0, bag);
+        // The first placed piece is the held piece or the next one.
+        let pieces = self.supply.option_bits(0, bag);
         let pieces = held
             .iter()
             .fold(pieces, |bits, piece| bits | 1 << piece.index());

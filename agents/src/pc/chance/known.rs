@@ -2,7 +2,7 @@
 //! the first level to the last, and then evaluated from the last level to the first.
 
 use super::super::expand::Expander;
-use super::super::solver::state_key;
+use super::super::solver::{KeyHasher, state_key};
 use super::super::tiling::{Stock, StockTilings};
 use super::future::Futures;
 use super::orders::KeyMap;
@@ -10,12 +10,16 @@ use super::supply::{Tail, fold_values, fold_words};
 use crate::play_numbered;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
+use std::hash::Hasher;
 
 /// Number of states, or of groups of states, that a thread processes at a time.
 const BLOCK: usize = 256;
 /// Maximum number of pieces left for which [`Level::keep_possible`] checks states. With more pieces left, few states
 /// would be removed.
 const TILED: usize = 6;
+/// Number of parts into which the states of a level are divided to find equal ones. Each part needs a small hash map,
+/// which stays in the processor's caches, and threads can process different parts.
+const PARTS: usize = 16;
 /// Index that stands for a removed state.
 const NONE: u32 = u32::MAX;
 
@@ -53,6 +57,50 @@ struct Level {
     ends: Vec<u32>,
 }
 
+/// The states that result from the moves of a block of states, divided into parts so that equal states are in the same
+/// part.
+#[derive(Debug, Default)]
+struct Children {
+    states: [Vec<State>; PARTS],
+    /// For each move, the part that contains the resulting state.
+    parts: Vec<u8>,
+    /// For each state of the block, the end of its moves in `parts`.
+    ends: Vec<u32>,
+}
+
+impl Children {
+    fn push(&mut self, state: State) {
+        let mut hasher = KeyHasher::default();
+        hasher.write_u64(state.key());
+        // Hash maps use the lowest and the highest bits.
+        let part = (hasher.finish() >> 40) as usize % PARTS;
+        self.states[part].push(state);
+        self.parts.push(part as u8);
+    }
+}
+
+/// The distinct states of a part.
+struct DistinctStates {
+    states: Vec<State>,
+    /// For each state of the part, its index in `states`.
+    indices: Vec<u32>,
+}
+
+impl DistinctStates {
+    fn of<'a>(part: impl Iterator<Item = &'a State>) -> DistinctStates {
+        let mut known: KeyMap<u64, u32> = KeyMap::default();
+        let mut states = Vec::new();
+        let index = |state: &State| {
+            *known.entry(state.key()).or_insert_with(|| {
+                states.push(*state);
+                states.len() as u32 - 1
+            })
+        };
+        let indices = part.map(index).collect();
+        DistinctStates { states, indices }
+    }
+}
+
 impl Level {
     /// Finds the moves from each state. A move places the state's held piece or `next`. Returns the level and the
     /// states of the next level.
@@ -64,30 +112,42 @@ impl Level {
     ) -> (Level, Vec<State>) {
         let blocks: Vec<&[State]> = states.chunks(BLOCK).collect();
         let expand = |(): &mut (), number: usize| {
-            let (mut children, mut ends) = (Vec::new(), Vec::new());
+            let mut children = Children::default();
             for state in blocks[number] {
                 state.moves(next, expander, |_, child| children.push(child));
-                ends.push(children.len() as u32);
+                children.ends.push(children.parts.len() as u32);
             }
-            (children, ends)
+            children
         };
         let expanded = play_numbered(blocks.len(), threads, || (), expand);
-        let (mut moves, mut all_ends, mut following) = (Vec::new(), Vec::new(), Vec::new());
-        let mut known: KeyMap<u64, u32> = KeyMap::default();
-        for (children, ends) in expanded {
-            all_ends.extend(ends.iter().map(|end| moves.len() as u32 + end));
-            moves.extend(children.iter().map(|child| {
-                *known.entry(child.key()).or_insert_with(|| {
-                    following.push(*child);
-                    following.len() as u32 - 1
-                })
-            }));
+        let distinct = play_numbered(
+            PARTS,
+            threads,
+            || (),
+            |(), part| {
+                DistinctStates::of(expanded.iter().flat_map(|children| &children.states[part]))
+            },
+        );
+        let mut following = Vec::new();
+        let mut indices = Vec::new();
+        for part in &distinct {
+            let start = following.len() as u32;
+            following.extend_from_slice(&part.states);
+            indices.push(part.indices.iter().map(move |index| start + index));
         }
-        let level = Level {
-            states,
-            moves,
-            ends: all_ends,
-        };
+        let mut level = Level::default();
+        for children in &expanded {
+            let start = level.moves.len() as u32;
+            level
+                .ends
+                .extend(children.ends.iter().map(|end| start + end));
+            let parts = children.parts.iter();
+            let index = parts.map(|&part| indices[usize::from(part)].next());
+            level.moves.extend(
+                index.map(|index| index.expect("each part has an index for each of its states")),
+            );
+        }
+        level.states = states;
         (level, following)
     }
 
@@ -263,7 +323,7 @@ impl KnownMoves {
                     .map(|&child| after.wins(sequences, child))
                     .collect();
             }
-            (words, counts) = after.before(sequences, level, moves);
+            (words, counts) = after.before(sequences, level, moves, threads);
         }
         Vec::new()
     }
@@ -354,30 +414,39 @@ impl Values {
         sequences: &Sequences<'_>,
         level: &Level,
         moves: usize,
+        threads: usize,
     ) -> (Vec<u64>, Vec<u32>) {
         let count = sequences.tails.len();
         let size = sequences.seen_after(moves);
         let folded = size.map(|size| self.folded(sequences, moves + 1, size));
-        let mut words = vec![0; level.states.len() * count];
-        let mut counts = vec![0; level.states.len() * size.unwrap_or(0)];
-        for state in 0..level.states.len() {
-            let all = &mut words[state * count..][..count];
-            for child in level.moves_of(state) {
-                let child = self.words(sequences, child);
-                all.iter_mut().zip(child).for_each(|(all, one)| *all |= one);
+        let merge = |(): &mut (), number: usize| {
+            let states = number * BLOCK..level.states.len().min((number + 1) * BLOCK);
+            let mut words = vec![0; states.len() * count];
+            let mut counts = vec![0; states.len() * size.unwrap_or(0)];
+            for (index, state) in states.enumerate() {
+                let all = &mut words[index * count..][..count];
+                for child in level.moves_of(state) {
+                    let child = self.words(sequences, child);
+                    all.iter_mut().zip(child).for_each(|(all, one)| *all |= one);
+                }
+                let (Some(size), Some(folded)) = (size, &folded) else {
+                    continue;
+                };
+                let best = &mut counts[index * size..][..size];
+                for child in level.moves_of(state) {
+                    let child = &folded[child as usize * size..][..size];
+                    best.iter_mut()
+                        .zip(child)
+                        .for_each(|(best, &one)| *best = one.max(*best));
+                }
             }
-            let (Some(size), Some(folded)) = (size, &folded) else {
-                continue;
-            };
-            let best = &mut counts[state * size..][..size];
-            for child in level.moves_of(state) {
-                let child = &folded[child as usize * size..][..size];
-                best.iter_mut()
-                    .zip(child)
-                    .for_each(|(best, &one)| *best = one.max(*best));
-            }
-        }
-        (words, counts)
+            (words, counts)
+        };
+        let blocks = level.states.len().div_ceil(BLOCK);
+        let (words, counts): (Vec<_>, Vec<_>) = play_numbered(blocks, threads, || (), merge)
+            .into_iter()
+            .unzip();
+        (words.concat(), counts.concat())
     }
 
     /// Returns the number of usable sequences for each state and for each of the `size` sequences of pieces that the

@@ -9,14 +9,15 @@ mod known;
 mod orders;
 mod supply;
 
-use super::PcError;
+use super::cell_numbers;
 use super::expand::{Expander, Filter};
+use super::solver::{PcError, Solver};
 use super::table::{BoardFilter, BoardTable};
 use future::{Futures, Position};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
 use known::{KnownMoves, Sequences, Wins};
-pub(super) use orders::Orders;
+pub(super) use orders::{Orders, SharedOrders};
 use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ const WIDTHS: [usize; 3] = [1 << 10, 1 << 13, usize::MAX];
 pub struct PcFinder {
     placements: LowPlacements,
     table: Option<(Arc<BoardTable>, Arc<BoardFilter>)>,
+    /// Orders that earlier searches have found.
+    orders: Arc<SharedOrders>,
 }
 
 impl PcFinder {
@@ -43,6 +46,7 @@ impl PcFinder {
         PcFinder {
             placements: LowPlacements::new(kicks, mode),
             table: None,
+            orders: Arc::new(SharedOrders::new()),
         }
     }
 
@@ -51,6 +55,24 @@ impl PcFinder {
         let filter = Arc::new(table.filter());
         self.table = Some((Arc::new(table), filter));
         self
+    }
+
+    /// Returns the reachable placement of a piece whose cells have these numbers, in any order. The number of a cell is
+    /// column + 10 · row.
+    pub fn placement(
+        &self,
+        field: &LowField,
+        piece: Piece,
+        cells: &[usize],
+    ) -> Option<SrsPlacement> {
+        let mut found = None;
+        self.placements.for_each(field, piece, |placement| {
+            let numbers = cell_numbers(placement);
+            if cells.len() == numbers.len() && numbers.iter().all(|cell| cells.contains(cell)) {
+                found = Some(placement);
+            }
+        });
+        found
     }
 
     /// Returns the expander for a search that starts at a field. It uses the table only if the table contains the
@@ -165,7 +187,7 @@ pub fn chances(
 
 /// Finds a first move with the best adaptive chance. Returns `None` if no piece can be placed.
 ///
-/// Takes less time than [`chances`] if some move is certain to succeed. If several moves have the best chance, the
+/// Takes less time than [`chances`] if some move is certain to succeed, and much less if all pieces are known. If several moves have the best chance, the
 /// result can differ from the first move of [`chances`]. Calls `improve` with each better move that it finds. The
 /// chance of such a move is a lower bound.
 pub fn best_move(
@@ -175,6 +197,11 @@ pub fn best_move(
     mut improve: impl FnMut(&BestMove),
 ) -> Result<Option<BestMove>, PcError> {
     let game = Game::new(position, finder)?;
+    if game.seen.len() == game.in_all {
+        let best = game.best_known_move()?;
+        best.iter().for_each(improve);
+        return Ok(best);
+    }
     let mut best: Option<BestMove> = None;
     for width in WIDTHS {
         let (moves, is_exact) = game.moves(threads, width);
@@ -209,6 +236,7 @@ struct Game<'a> {
     needed: usize,
     bag: Bag,
     expander: Expander,
+    orders: Arc<SharedOrders>,
 }
 
 impl<'a> Game<'a> {
@@ -237,7 +265,30 @@ impl<'a> Game<'a> {
             needed,
             bag: position.bag,
             expander: finder.expander(&position.field),
+            orders: Arc::clone(&finder.orders),
         })
+    }
+
+    /// Returns the first move of a perfect clear, or else the lowest placement. All pieces must be known.
+    fn best_known_move(&self) -> Result<Option<BestMove>, PcError> {
+        let placements = self.expander.placements();
+        let mut solver = Solver::with_placements(placements.clone());
+        let solution = solver.solve(&self.field, self.seen, true)?;
+        let clear = solution.and_then(|moves| moves.first().copied());
+        let mut lowest = None;
+        for piece in self.first_pieces() {
+            placements.for_each(&self.field, piece, |placement| {
+                lowest =
+                    Some(lowest.map_or(placement, |lowest: SrsPlacement| lowest.min(placement)));
+            });
+        }
+        Ok(clear.or(lowest).map(|placement| BestMove {
+            placement,
+            adaptive: Chance {
+                count: u32::from(clear.is_some()),
+                all: 1,
+            },
+        }))
     }
 
     /// Returns the chances of all first moves, and whether they are exact. Follows at most `width` states after each
@@ -308,7 +359,7 @@ impl<'a> Game<'a> {
     }
 
     fn futures(&self) -> Futures {
-        let orders = Orders::new(self.expander.clone());
+        let orders = Orders::new(self.expander.clone(), Arc::clone(&self.orders));
         Futures::new(orders, self.supply(), self.seen.len() - 1)
     }
 

@@ -8,7 +8,8 @@ use super::super::solver::KeyHasher;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, Rests};
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
@@ -22,19 +23,59 @@ pub(in super::super) type Orders3 = [u64; PIECES];
 /// Set of orders of four pieces: for each first piece, the orders of three pieces that follow.
 pub(in super::super) type Orders4 = [Orders3; PIECES];
 
+/// Number of independently locked parts of [`SharedOrders`].
+const SHARDS: usize = 64;
+/// Maximum number of fields in a part of [`SharedOrders`]. All parts then take at most 68 MB.
+const SHARD_FIELDS: usize = 7 << 11;
+
+/// Orders of three pieces that clear fields, for the threads of a search and for later searches. The results do not depend
+/// on the order in which the threads find them.
+#[derive(Debug)]
+pub(in super::super) struct SharedOrders {
+    shards: Vec<Mutex<KeyMap<u64, Orders3>>>,
+}
+
+impl SharedOrders {
+    pub(in super::super) fn new() -> SharedOrders {
+        SharedOrders {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    fn shard(&self, key: u64) -> MutexGuard<'_, KeyMap<u64, Orders3>> {
+        let mut hasher = KeyHasher::default();
+        hasher.write_u64(key);
+        // Hash maps use the lowest and the highest bits.
+        let shard = &self.shards[(hasher.finish() >> 40) as usize % SHARDS];
+        shard
+            .lock()
+            .expect("lock is not poisoned: no thread panics while holding it")
+    }
+
+    fn insert(&self, key: u64, orders: Orders3) {
+        let mut shard = self.shard(key);
+        if shard.len() == SHARD_FIELDS {
+            shard.clear();
+        }
+        shard.insert(key, orders);
+    }
+}
+
 /// Finds the orders without hold that clear a field, and remembers them.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Orders {
     expander: Expander,
+    shared: Arc<SharedOrders>,
     one: KeyMap<u64, u8>,
     two: KeyMap<u64, u64>,
     three: KeyMap<u64, Orders3>,
 }
 
 impl Orders {
-    pub(in super::super) fn new(expander: Expander) -> Orders {
+    pub(in super::super) fn new(expander: Expander, shared: Arc<SharedOrders>) -> Orders {
         Orders {
             expander,
+            shared,
             one: KeyMap::default(),
             two: KeyMap::default(),
             three: KeyMap::default(),
@@ -86,9 +127,14 @@ impl Orders {
         if let Some(orders) = self.three.get(&field.key()) {
             return *orders;
         }
-        let orders = Piece::ALL.map(|piece| {
-            let children = self.children(field, piece);
-            children.iter().fold(0, |all, child| all | self.two(child))
+        let shared = self.shared.shard(field.key()).get(&field.key()).copied();
+        let orders = shared.unwrap_or_else(|| {
+            let orders = Piece::ALL.map(|piece| {
+                let children = self.children(field, piece);
+                children.iter().fold(0, |all, child| all | self.two(child))
+            });
+            self.shared.insert(field.key(), orders);
+            orders
         });
         self.three.insert(field.key(), orders);
         orders

@@ -70,18 +70,6 @@ impl Supply {
             .fold(0, |bits, (piece, _)| bits | 1 << piece.index())
     }
 
-    /// Returns a set that contains all pieces that can occur at a position or later, one bit per piece.
-    pub(super) fn later_bits(&self, position: usize, bag: Bag) -> u8 {
-        let known = self.known.iter().skip(position);
-        let known = known.fold(0, |bits, piece| bits | 1 << piece.index());
-        let unknown = self.len - position.max(self.known.len()).min(self.len);
-        if unknown > bag.left() as usize {
-            return ALL_ONE as u8;
-        }
-        bag.pieces()
-            .fold(known, |bits, piece| bits | 1 << piece.index())
-    }
-
     /// Returns the known pieces, and all pieces of each bag from which an unknown piece is drawn.
     pub(super) fn stock(&self, bag: Bag) -> Stock {
         let mut stock = self

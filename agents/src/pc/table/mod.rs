@@ -211,10 +211,15 @@ impl BoardTable {
 
     /// Returns a filter that contains all boards of the table.
     pub(super) fn filter(&self) -> BoardFilter {
-        let mut filter = BoardFilter::new(self.header.counts.iter().sum());
-        for layer in 0..self.header.counts.len() {
+        let counts = &self.header.counts;
+        let boards = |left| {
+            let placed = counts.len().checked_sub(left + 1);
+            placed.map_or(0, |placed| counts[placed])
+        };
+        let mut filter = BoardFilter::new(boards);
+        for layer in 0..counts.len() {
             for board in self.boards(layer) {
-                filter.insert(unpacked(board, self.header.lines).key());
+                filter.insert(&unpacked(board, self.header.lines));
             }
         }
         filter
