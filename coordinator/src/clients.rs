@@ -32,7 +32,7 @@ pub struct Submission {
     /// Rule that selects the depths (numbers of pieces placed) whose wells remain in the object store.
     pub keep: Retention,
     /// Number of shards (ranges of well hashes) at first. If `None`, the coordinator derives it from the width. Epochs
-    /// split shards if they have many workers or threads.
+    /// split shards if they have many workers or threads. A later submission of the run cannot change it.
     pub shards: Option<u32>,
     /// Limits of the run.
     pub limits: Limits,
@@ -133,6 +133,7 @@ impl Coordinator {
                     "run {name} already exists with a different specification"
                 )));
             }
+            check_shards(&existing, submission.shards)?;
             if !submission.network.is_empty() {
                 self.store_network(&submission).await?;
             }
@@ -372,6 +373,25 @@ fn shards(submission: &Submission) -> Result<u32, RequestError> {
             "{shards} shards are out of range: give 1 to {MAX_SHARDS}"
         ))),
     }
+}
+
+/// Returns an error if a run cannot have begun with the requested number of shards. Later epochs only double the number, so
+/// the first submission of a run can be repeated.
+fn check_shards(existing: &Manifest, requested: Option<u32>) -> Result<(), RequestError> {
+    let (name, shards) = (&existing.name, existing.shards);
+    match requested {
+        Some(requested) if !is_doubled(requested, shards) => Err(RequestError::State(format!(
+            "run {name} has {shards} shards, and its first submission determined their number: submit it without \
+             --shards"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether `shards` is `first` or results from doubling it.
+fn is_doubled(first: u32, shards: u32) -> bool {
+    let times = shards.checked_div(first);
+    times.is_some_and(|times| times.is_power_of_two() && times * first == shards)
 }
 
 /// Returns an error if the run is open with different limits.

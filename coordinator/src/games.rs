@@ -144,7 +144,8 @@ impl Games {
             return Ok(game);
         }
         let depth = (key.depth > 0).then_some(key.depth);
-        let reading = self.reader.read(&manifest, depth);
+        let progress = Arc::default();
+        let reading = self.reader.read(&manifest, depth, &progress);
         let read = reading.await.map_err(|error| describe(&manifest, &error))?;
         let Fetched { tables, bytes } = read.fetched;
         let depth = read.game.depth;

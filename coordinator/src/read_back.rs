@@ -13,6 +13,7 @@ use hatebeam_store::StoreError;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, UNIX_EPOCH};
 
 type OpenTables = dyn Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync;
@@ -53,18 +54,19 @@ pub(crate) struct GameReader {
 
 impl GameReader {
     /// Reads back a game to the well at this depth that has the most rows cleared. If `depth` is `None`, reads back the
-    /// run's best game.
+    /// run's best game. Sets `progress` to each depth that reading back reaches.
     pub(crate) async fn read(
         &self,
         manifest: &Manifest,
         depth: Option<u32>,
+        progress: &Arc<AtomicU32>,
     ) -> Result<ReadBack, ReadError> {
         let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
         let geometry = geometry.map_err(ManifestError::from)?;
         let TableSource(open) = self.tables.clone();
         let tables = self.env.run_blocking(move || open(geometry)).await??;
         let archive = Archive::open(&self.objects, manifest.clone(), tables)?;
-        read_game(&self.env, archive, depth).await
+        read_game(&self.env, archive, depth, progress).await
     }
 
     /// Stores the files of a run's best game, and returns the run's result. Returns an error if the replay cannot be

@@ -85,7 +85,7 @@ group! {
         phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "select" "commit"],
             "Duration of each phase of a depth; commit runs in parallel with the next depth";
         orders: Labeled<Counter>, "coordinator_orders"
-            by order ["prepare" "expand" "count" "validate_cut" "select" "wait_commit" "halt"],
+            by order ["prepare" "expand" "count" "validate_cut" "select" "wait_commit" "halt" "read_back"],
             "Orders sent to workers";
         manifests: Counter, "coordinator_manifest_writes", "Manifests written";
         exchanged: Counter, "coordinator_children_exchanged", "Children sent from one worker to another in committed depths";

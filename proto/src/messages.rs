@@ -11,7 +11,7 @@
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
-use hatebeam_runs::{FrontierSummary, RunSpec, Table};
+use hatebeam_runs::{FoundNode, FrontierSummary, RunSpec, Table};
 use hatebeam_search::{CountQuery, NodeWell};
 use std::time::Duration;
 
@@ -134,6 +134,8 @@ pub enum OrderKind {
     WaitCommit(WaitCommit),
     /// End the current epoch.
     Halt,
+    /// Find the nodes of the best game of a run.
+    ReadBack(ReadBack),
 }
 
 impl OrderKind {
@@ -147,6 +149,7 @@ impl OrderKind {
             Self::Select(_) => "select",
             Self::WaitCommit(_) => "wait_commit",
             Self::Halt => "halt",
+            Self::ReadBack(_) => "read_back",
         }
     }
 }
@@ -254,6 +257,13 @@ pub struct WaitCommit {
     pub depth: u32,
 }
 
+/// An order to find the nodes of the best game of a run whose search has ended. It ends the current epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Name of the run.
+    pub run: String,
+}
+
 /// The answer to an [`Order`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
@@ -282,6 +292,8 @@ pub enum AnswerKind {
     Committed(Vec<Table>),
     /// Answer to [`OrderKind::Halt`].
     Halted,
+    /// Answer to [`OrderKind::ReadBack`].
+    GameNodes(GameNodes),
     /// The order failed.
     Failed(Failed),
 }
@@ -332,6 +344,20 @@ pub struct CutVerdict {
     /// The wells whose rank equals the cut, if requested.
     pub tied: Vec<NodeWell>,
 }
+
+/// The nodes of a game, with which the coordinator finds the game again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GameNodes {
+    /// The nodes that lookups have found, at most [`MAX_GAME_NODES`].
+    pub nodes: Vec<FoundNode>,
+    /// Number of tables that the worker fetched from the object store.
+    pub tables: u64,
+    /// Total size of these tables, in bytes.
+    pub bytes: u64,
+}
+
+/// Maximum number of nodes in [`GameNodes`]. The message is then smaller than the maximum size of messages, 4 MiB.
+pub const MAX_GAME_NODES: usize = 64 << 10;
 
 /// The reason why an order failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_proto::convert::MessageError;
 use hatebeam_proto::messages::*;
 use hatebeam_proto::v1;
-use hatebeam_runs::{FrontierSummary, LoopRule, RunSpec, Start, Table, WellSpec};
+use hatebeam_runs::{FoundNode, FrontierSummary, LoopRule, RunSpec, Start, Table, WellSpec};
 use hatebeam_search::{
     CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Quiescence,
     Weights,
@@ -166,6 +166,7 @@ fn order() -> impl Strategy<Value = OrderKind> {
             .prop_map(|((depth, cut), ties)| OrderKind::Select(Select { depth, cut, ties })),
         any::<u32>().prop_map(|depth| OrderKind::WaitCommit(WaitCommit { depth })),
         Just(OrderKind::Halt),
+        text().prop_map(|run| OrderKind::ReadBack(ReadBack { run })),
     ]
 }
 
@@ -209,6 +210,22 @@ fn failed() -> impl Strategy<Value = Failed> {
     (text(), kind).prop_map(|(reason, kind)| Failed { reason, kind })
 }
 
+fn game_nodes() -> impl Strategy<Value = GameNodes> {
+    let node = any::<(u32, [u8; 20], u16, u8)>();
+    let node = node.prop_map(|(depth, well, lines, hint)| FoundNode {
+        depth,
+        well: NodeWell(well),
+        lines,
+        hint,
+    });
+    let nodes = prop::collection::vec(node, 0..4);
+    (nodes, any::<(u64, u64)>()).prop_map(|(nodes, (tables, bytes))| GameNodes {
+        nodes,
+        tables,
+        bytes,
+    })
+}
+
 fn answer() -> impl Strategy<Value = AnswerKind> {
     prop_oneof![
         any::<(u64, u32)>()
@@ -227,6 +244,7 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
         summary().prop_map(AnswerKind::Selected),
         prop::collection::vec(table(), 0..3).prop_map(AnswerKind::Committed),
         Just(AnswerKind::Halted),
+        game_nodes().prop_map(AnswerKind::GameNodes),
         failed().prop_map(AnswerKind::Failed),
     ]
 }

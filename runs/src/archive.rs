@@ -9,9 +9,9 @@
 use crate::error::ManifestError;
 use crate::manifest::Manifest;
 use crate::read_back::{BestGame, GameError, GameSearch, ReadableRun};
-use crate::record::first_node;
 use crate::show::ShowError;
 use crate::spec::{LoopRule, StartingPosition};
+use crate::stored_run::{FoundNode, StoredRun};
 use crate::table::Table;
 use bytes::Bytes;
 use hatebeam_env::{Env, Panicked};
@@ -20,8 +20,11 @@ use hatebeam_objects::Objects;
 use hatebeam_report::Film;
 use hatebeam_search::{DepthRecord, Node, NodeWell, ShardLayout};
 use hatebeam_store::{ColumnFamilies, Lookup, ShardTables, StoreError};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use tempfile::TempDir;
 use thiserror::Error;
 
@@ -164,12 +167,10 @@ struct NewTable {
 /// A run in the object store, open for lookups.
 pub struct Archive {
     objects: Objects,
-    manifest: Manifest,
-    records: Vec<DepthRecord>,
-    emulator: Emulator,
-    start: StartingPosition,
-    first: Node,
+    run: StoredRun,
     tables: Box<dyn ArchiveTables>,
+    /// All nodes that lookups have found.
+    found: RefCell<BTreeSet<FoundNode>>,
     /// Lists of tables, by depth. A list is added when it has been read.
     lists: BTreeMap<u32, Vec<Table>>,
     /// Whether a shard has a table, by depth and shard. An entry is added when the table has been fetched or is known not to
@@ -189,15 +190,11 @@ impl Archive {
         manifest: Manifest,
         tables: Box<dyn ArchiveTables>,
     ) -> Result<Archive, ManifestError> {
-        let start = manifest.spec.check()?;
         Ok(Archive {
             objects: objects.clone(),
-            records: manifest.records().cloned().collect(),
-            emulator: manifest.spec.emulator()?,
-            first: first_node(&manifest.spec, &start)?,
-            manifest,
-            start,
+            run: StoredRun::new(manifest)?,
             tables,
+            found: RefCell::default(),
             lists: BTreeMap::new(),
             shards: BTreeMap::new(),
             new: Vec::new(),
@@ -207,11 +204,11 @@ impl Archive {
 
     /// Returns the layout that divided a depth into its tables.
     fn layout(&self, depth: u32) -> ShardLayout {
-        let committed = self.manifest.committed(depth);
+        let committed = self.run.manifest.committed(depth);
         let list = committed.and_then(|committed| committed.tables.as_ref());
         list.map_or_else(
-            || self.manifest.layout(),
-            |list| self.manifest.layout_of(list),
+            || self.run.manifest.layout(),
+            |list| self.run.manifest.layout_of(list),
         )
     }
 
@@ -266,8 +263,9 @@ impl Archive {
     /// Fetches the tables of these shards. A shard without wells has no table.
     async fn fetch(&mut self, depth: u32, shards: &[u32]) -> Result<(), ManifestError> {
         if !self.lists.contains_key(&depth) {
-            let list = match self.manifest.committed(depth) {
-                Some(committed) => self.manifest.tables(&self.objects, committed).await?,
+            let manifest = &self.run.manifest;
+            let list = match manifest.committed(depth) {
+                Some(committed) => manifest.tables(&self.objects, committed).await?,
                 None => Vec::new(),
             };
             self.lists.insert(depth, list);
@@ -276,7 +274,7 @@ impl Archive {
         for &shard in shards {
             let table = list.iter().find(|table| table.shard == shard);
             if let Some(table) = table {
-                let bytes = table.read(&self.objects, &self.manifest.name).await?;
+                let bytes = table.read(&self.objects, &self.run.manifest.name).await?;
                 self.fetched.tables += 1;
                 self.fetched.bytes += table.bytes;
                 self.new.push(NewTable {
@@ -293,23 +291,16 @@ impl Archive {
 
 impl Lookup for Archive {
     fn geometry(&self) -> Geometry {
-        self.emulator.geometry()
+        self.run.emulator.geometry()
     }
 
     fn depths(&self) -> &[DepthRecord] {
-        &self.records
+        &self.run.records
     }
 
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
-        let record = self.records.iter().find(|record| record.depth == depth);
-        match record {
-            None => return Err(StoreError::NoDepth { depth }),
-            Some(record) if !record.kept => return Err(StoreError::Dropped { depth }),
-            Some(_) => {}
-        }
-        if depth == self.start.depth() {
-            let is_first = |well: &NodeWell| (*well == self.first.well).then_some(self.first);
-            return Ok(wells.iter().map(is_first).collect());
+        if let Some(nodes) = self.run.without_tables(depth, wells)? {
+            return Ok(nodes);
         }
         let layout = self.layout(depth);
         // Indices into `wells`, grouped by shard.
@@ -337,6 +328,9 @@ impl Lookup for Archive {
                 nodes[index] = node;
             }
         }
+        let found = nodes.iter().flatten();
+        let found = found.map(|node| FoundNode::new(depth, node));
+        self.found.borrow_mut().extend(found);
         Ok(nodes)
     }
 }
@@ -349,15 +343,15 @@ impl ReadableRun for Archive {
     }
 
     fn emulator(&self) -> &Emulator {
-        &self.emulator
+        &self.run.emulator
     }
 
     fn start(&self) -> &StartingPosition {
-        &self.start
+        &self.run.start
     }
 
     fn loops(&self) -> LoopRule {
-        self.manifest.spec.loops
+        self.run.manifest.spec.loops
     }
 }
 
@@ -368,6 +362,8 @@ pub struct ReadBack {
     pub game: BestGame,
     /// Every key and well of the game.
     pub film: Film,
+    /// The nodes that the lookups have found. [`verify_game`](crate::verify_game) finds the same game from them.
+    pub nodes: Vec<FoundNode>,
     /// Number and size of the tables that were fetched for the game.
     pub fetched: Fetched,
     /// Time spent reading the game back, in seconds.
@@ -375,6 +371,7 @@ pub struct ReadBack {
 }
 
 /// Reads back the best game of a run. If `depth` is given, reads back the game through the best well at that depth instead.
+/// Sets `progress` to each depth that the search reaches on its way from the end of the game to the start.
 ///
 /// # Errors
 /// Returns a [`ReadError`] if the game cannot be read back, or if its keys clear a different number of rows.
@@ -382,19 +379,17 @@ pub async fn read_game(
     env: &Env,
     archive: Archive,
     depth: Option<u32>,
+    progress: &Arc<AtomicU32>,
 ) -> Result<ReadBack, ReadError> {
     let began = env.now();
-    let mut search = match depth {
+    let search = match depth {
         None => GameSearch::best(&archive),
         Some(depth) => GameSearch::through(&archive, depth)?,
     };
+    let mut search = search.with_progress(progress);
     let look = move |archive: &Archive| {
         let game = search.resume(archive)?;
-        let film = archive.manifest.spec.film(&game.keys)?;
-        if film.score != game.score {
-            let (expected, found) = (game.score, film.score);
-            return Err(ReadError::Score { expected, found });
-        }
+        let film = archive.run.film(&game)?;
         Ok((game, film))
     };
     let (archive, (game, film)) = archive.look_up(env, look).await?;
@@ -402,6 +397,7 @@ pub async fn read_game(
         game,
         film,
         fetched: archive.fetched(),
+        nodes: archive.found.into_inner().into_iter().collect(),
         seconds: (env.now() - began).as_secs_f64(),
     })
 }

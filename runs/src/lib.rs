@@ -33,6 +33,8 @@ mod record;
 mod retention;
 mod show;
 mod spec;
+#[cfg(feature = "objects")]
+mod stored_run;
 mod summary;
 #[cfg(feature = "objects")]
 mod table;
@@ -73,6 +75,8 @@ pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};
 pub use show::ShowError;
 pub use spec::{LoopRule, MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
+#[cfg(feature = "objects")]
+pub use stored_run::{FoundNode, VerifiedGame, verify_game};
 pub use summary::FrontierSummary;
 #[cfg(feature = "objects")]
 pub use table::{Table, TableList, check_tables, frontier_key};

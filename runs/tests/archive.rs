@@ -8,9 +8,10 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, BestGame, CommittedDepth, GroupLimits, Limits, Manifest, MemoryArchive, Observer,
-    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest,
-    WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
+    Archive, BestGame, CommittedDepth, FoundNode, GroupLimits, Limits, Manifest, MemoryArchive,
+    Observer, ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Table,
+    VersionedManifest, WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
+    verify_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, Quiescence,
@@ -131,7 +132,9 @@ fn in_map(objects: &Objects, manifest: &Manifest) -> Archive {
 }
 
 async fn read(archive: Archive, depth: Option<u32>) -> Result<BestGame, ReadError> {
-    Ok(read_game(&Env::system(), archive, depth).await?.game)
+    Ok(read_game(&Env::system(), archive, depth, &Arc::default())
+        .await?
+        .game)
 }
 
 #[tokio::test]
@@ -143,9 +146,14 @@ async fn archive_yields_same_games_as_local_run() {
         let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
         let manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
         let archive = in_map(&objects, &manifest);
-        let read_back = read_game(&Env::system(), archive, None).await.unwrap();
+        let read_back = read_game(&Env::system(), archive, None, &Arc::default())
+            .await
+            .unwrap();
         assert_eq!(read_back.game, expected);
         assert_eq!(read_back.film.score, expected.score);
+        let verified = verify_game(manifest.clone(), &read_back.nodes).unwrap();
+        assert_eq!(verified.game, expected);
+        assert_eq!(verified.film.base2048, read_back.film.base2048);
         let lists = manifest.depths.iter().flat_map(|depth| &depth.tables);
         let all: usize = lists.map(|list| list.shards as usize).sum();
         let fetched = read_back.fetched;
@@ -160,6 +168,42 @@ async fn archive_yields_same_games_as_local_run() {
             .unwrap();
         assert_eq!(through, game_through(&run, depth).unwrap());
     }
+}
+
+#[tokio::test]
+async fn altered_nodes_of_a_game_never_yield_another_score() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = searched(folder.path(), Retention::All);
+    let expected = best_game(&run).unwrap();
+    let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
+    let manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
+    let archive = in_map(&objects, &manifest);
+    let read_back = read_game(&Env::system(), archive, None, &Arc::default()).await;
+    let nodes = read_back.unwrap().nodes;
+    let alterations: [fn(&mut Vec<FoundNode>, usize); 5] = [
+        |nodes, at| {
+            nodes.remove(at);
+        },
+        |nodes, at| nodes[at].lines ^= 1,
+        |nodes, at| nodes[at].depth += 1,
+        |nodes, at| nodes[at].well.0[at % 20] ^= 1,
+        |nodes, at| nodes[at].hint ^= 1,
+    ];
+    let mut refused = 0;
+    for alter in alterations {
+        for at in 0..nodes.len() {
+            let mut altered = nodes.clone();
+            alter(&mut altered, at);
+            match verify_game(manifest.clone(), &altered) {
+                Ok(verified) => {
+                    assert_eq!(verified.game.score, expected.score);
+                    assert_eq!(verified.game.wells, expected.wells);
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 3 * expected.depth as usize, "{refused}");
 }
 
 #[tokio::test]

@@ -17,8 +17,8 @@ use hatebeam_metrics::Registry;
 use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook};
 use hatebeam_objects::{Memory, ObjectError, Objects, Options};
 use hatebeam_proto::messages::{
-    Answer, AnswerKind, Count, CutVerdict, DigitCount, Expanded, FromWorker, Heartbeat, Hello,
-    Histogram, Order, OrderKind, Prepare, Prepared, ToWorker,
+    Answer, AnswerKind, Count, CutVerdict, DigitCount, Expanded, Failed, FailureKind, FromWorker,
+    Heartbeat, Hello, Histogram, Order, OrderKind, Prepare, Prepared, ToWorker,
 };
 use hatebeam_runs::{
     FrontierSummary, Limits, MemoryArchive, RUNS, Retention, RunSpec, Table, first_node,
@@ -314,6 +314,10 @@ impl Worker {
             OrderKind::Select(select) => AnswerKind::Selected(self.summary(select.depth)),
             OrderKind::WaitCommit(wait) => AnswerKind::Committed(self.tables(epoch, wait.depth)),
             OrderKind::Halt => AnswerKind::Halted,
+            OrderKind::ReadBack(_) => AnswerKind::Failed(Failed {
+                reason: "this model stores no wells".to_owned(),
+                kind: FailureKind::Worker,
+            }),
         }
     }
 

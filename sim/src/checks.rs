@@ -482,6 +482,14 @@ impl Checker {
                     "the best game of {run} has {found} lines instead of {expected}"
                 ));
             }
+            (Some(found), Some(game)) if is_whole(manifest) => {
+                let film = manifest.spec.film(&game.keys);
+                if film.map(|film| film.base2048).ok().as_ref() != Some(&found.replay) {
+                    self.violate(format!(
+                        "the best game of {run} is not that of the single-threaded search"
+                    ));
+                }
+            }
             (None, Some(game)) if manifest.keep == Retention::All => {
                 let (lines, note) = (game.score, &manifest.note);
                 self.violate(format!(
@@ -511,6 +519,11 @@ impl Checker {
             }
         }
     }
+}
+
+/// Whether the tables of all depths of a run are stored. Games are read back across other depths by other rules.
+fn is_whole(manifest: &Manifest) -> bool {
+    manifest.depths.iter().all(|depth| depth.record.kept)
 }
 
 /// Whether a lease object is marked as released by its holder.

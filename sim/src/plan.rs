@@ -58,11 +58,13 @@ pub enum Class {
     DamagedTable,
     /// Clients also send requests to coordinators that do not hold the lease.
     StaleSubmission,
+    /// Workers answer with wrong nodes when they have read a game back.
+    WrongGame,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 21] = [
+    pub const ALL: [Class; 22] = [
         Class::WorkerCrash,
         Class::WorkerChurn,
         Class::WorkerStall,
@@ -84,6 +86,7 @@ impl Class {
         Class::VersionSkew,
         Class::DamagedTable,
         Class::StaleSubmission,
+        Class::WrongGame,
     ];
 
     /// Returns the name of the class on the command line.
@@ -129,7 +132,8 @@ fn probability(class: Class) -> u64 {
     match class {
         Class::CoordinatorPanic | Class::TwinWorker | Class::DamagedManifest => 60,
         Class::OutOfMemory => 60,
-        Class::DamagedTable | Class::VersionSkew | Class::StaleSubmission => 100,
+        Class::DamagedTable | Class::VersionSkew => 100,
+        Class::StaleSubmission | Class::WrongGame => 100,
         Class::ManyRuns => 10,
         Class::SmallTables => 250,
         Class::Request => 250,
@@ -310,7 +314,7 @@ impl Plan {
         let times = match class {
             Class::TwinWorker | Class::CoordinatorPanic | Class::DamagedManifest => 1,
             Class::ManyRuns | Class::SmallTables | Class::OutOfMemory => 0,
-            Class::VersionSkew | Class::StaleSubmission => 0,
+            Class::VersionSkew | Class::StaleSubmission | Class::WrongGame => 0,
             Class::DamagedTable => 1,
             _ => rng.range(1..=6),
         };

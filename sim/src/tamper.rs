@@ -4,9 +4,12 @@ use crate::links::Here;
 use crate::network::spawn;
 use crate::options::Sabotage;
 use crate::plan::{Class, Target};
+use crate::rng::Rng;
 use crate::serving::Attempt;
 use crate::world::World;
-use hatebeam_proto::messages::{AnswerKind, FromWorker, OrderKind, PeerRequest, ToWorker};
+use hatebeam_proto::messages::{
+    AnswerKind, FromWorker, GameNodes, OrderKind, PeerRequest, ToWorker,
+};
 use hatebeam_search::EvaluatorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,15 +51,39 @@ pub(crate) fn order(here: &Here, mut message: ToWorker) -> ToWorker {
 
 /// Alters a message from a worker to its coordinator.
 pub(crate) fn answer(here: &Here, mut message: FromWorker) -> FromWorker {
-    if let FromWorker::Answer(answer) = &mut message
-        && let AnswerKind::CutVerdict(verdict) = &mut answer.kind
-        && has(&here.world, Class::SmallTables)
-        && here.attempt.get().1 <= 1
-    {
-        verdict.dropped |= here.process.rng().chance(TOO_SMALL);
+    if let FromWorker::Answer(answer) = &mut message {
+        match &mut answer.kind {
+            AnswerKind::CutVerdict(verdict)
+                if has(&here.world, Class::SmallTables) && here.attempt.get().1 <= 1 =>
+            {
+                verdict.dropped |= here.process.rng().chance(TOO_SMALL);
+            }
+            AnswerKind::GameNodes(game) if has(&here.world, Class::WrongGame) => {
+                alter(here.process.rng(), game);
+            }
+            _ => {}
+        }
     }
     here.log(|| format!("-> {message:?}"));
     message
+}
+
+/// Alters one of the nodes of a game, or removes it.
+fn alter(rng: &Rng, game: &mut GameNodes) {
+    let Some(last) = game.nodes.len().checked_sub(1) else {
+        return;
+    };
+    let at = rng.range(0..=last as u64) as usize;
+    let node = &mut game.nodes[at];
+    match rng.range(0..=4) {
+        0 => node.lines = node.lines.wrapping_add(1),
+        1 => node.well.0[0] ^= 1,
+        2 => node.depth = node.depth.wrapping_sub(1),
+        3 => game.nodes.clear(),
+        _ => {
+            game.nodes.remove(at);
+        }
+    }
 }
 
 /// Alters a message from one worker to another.

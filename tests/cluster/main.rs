@@ -21,9 +21,11 @@ mod metrics;
 mod network;
 #[path = "../program.rs"]
 mod program;
+mod read_back;
 mod results;
 mod security;
 mod services;
+mod shards;
 mod spans;
 mod stored;
 #[path = "../../objects/tests/support/mod.rs"]

@@ -1,21 +1,14 @@
-//! The end of a run: reading back the best game (finding its wells in the stored tables), saving the final state, and
-//! deleting garbage (objects that no manifest lists).
+//! The end of a run: saving the final state, and deleting garbage (objects that no manifest lists). The best game is read
+//! back in between.
 
 use super::error::DriverError;
 use super::state::{RunDriver, RunEnd};
 use crate::parts::Parts;
 use hatebeam_notify::EventKind;
-use hatebeam_report::with_causes;
 use hatebeam_runs::{
-    EndReason, Fetched, GameResult, Garbage, Manifest, ManifestError, ReadError, RunState,
-    VersionedManifest, collect_garbage,
+    EndReason, Garbage, Manifest, ManifestError, RunState, VersionedManifest, collect_garbage,
 };
 use std::sync::Arc;
-use std::time::Duration;
-
-/// First pause before reading back is retried. Each further pause is twice as long, up to [`MAX_PAUSE`].
-const PAUSE: Duration = Duration::from_secs(2);
-const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 impl RunDriver {
     /// Ends the run, saves its manifest, and sends its end event. First removes the workers' shard assignments.
@@ -42,7 +35,7 @@ impl RunDriver {
             let text = self.budget_text(end);
             self.send_budget_event(end, text);
         }
-        // Once the end reason is saved, a successor of this coordinator reads the game back without workers.
+        // Once the end reason is saved, a successor of this coordinator reads the game back and searches no depth.
         self.save().await?;
         let registry = Arc::clone(&self.parts.registry);
         let result = tokio::select! {
@@ -73,64 +66,6 @@ impl RunDriver {
         self.save().await?;
         self.parts.notifier.deliver(staged);
         Ok(())
-    }
-
-    /// Reads back the best game and stores its files. Retries while the object store is unavailable. If the tables
-    /// needed to read the game back were not kept, returns `None` and sets a note in the manifest.
-    async fn read_back(&mut self) -> Result<Option<GameResult>, DriverError> {
-        let mut pause = PAUSE;
-        loop {
-            self.note("reading back the best game");
-            let error = match self.try_read_back().await {
-                Ok(result) => {
-                    self.manifest_mut().note = String::new();
-                    return Ok(Some(result));
-                }
-                Err(error) => error,
-            };
-            if error.is_dropped() {
-                self.manifest_mut().note = format!("the best game was not kept: {error}");
-                return Ok(None);
-            }
-            let reason = with_causes(&error);
-            if let Some(depth) = error.damaged_depth() {
-                tracing::warn!(
-                    depth,
-                    error = reason,
-                    "cannot read tables of damaged depth: reading back without them"
-                );
-                self.mark_damaged(depth);
-                self.save().await?;
-                continue;
-            }
-            if !error.is_transient() {
-                return Err(DriverError::Game(reason));
-            }
-            tracing::warn!(error = reason, "cannot read back the best game; retrying");
-            self.note(format!(
-                "reading back the best game failed, retrying: {reason}"
-            ));
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_PAUSE);
-        }
-    }
-
-    async fn try_read_back(&self) -> Result<GameResult, ReadError> {
-        let reader = &self.parts.reader;
-        let manifest = self.manifest();
-        let read = reader.read(manifest, None).await?;
-        let Fetched { tables, bytes } = read.fetched;
-        let result = reader.store_files(manifest, read).await?;
-        tracing::info!(
-            run = manifest.name,
-            lines = result.lines,
-            pieces = result.pieces,
-            lookups = result.lookups,
-            tables,
-            bytes,
-            "read back best game"
-        );
-        Ok(result)
     }
 }
 

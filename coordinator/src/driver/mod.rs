@@ -27,7 +27,8 @@
 //! | [`speeds`] | measured speeds of the workers, which determine their shares of the shards |
 //! | [`floors`] | the cuts from which floors are estimated |
 //! | [`damage`] | committed depths whose tables cannot be read |
-//! | [`finish`] | the end of a run: reading back the best game, garbage collection |
+//! | [`finish`] | the end of a run, garbage collection |
+//! | [`read_back`] | reading back the best game, on a worker if possible |
 
 mod assign;
 mod commit;
@@ -38,6 +39,7 @@ mod error;
 mod failures;
 mod finish;
 mod floors;
+mod read_back;
 mod readiness;
 mod recovery;
 mod run;

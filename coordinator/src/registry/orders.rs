@@ -147,6 +147,12 @@ impl WorkerRegistry {
         }
     }
 
+    /// Returns the depth in a worker's last heartbeat. Returns 0 if the worker is not connected.
+    pub(crate) fn depth_of(&self, member: &Member) -> u32 {
+        self.progress_of(member)
+            .map_or(0, |progress| progress.depth)
+    }
+
     fn progress_of(&self, member: &Member) -> Option<Progress> {
         let sessions = self.sessions();
         let worker = sessions.workers.get(&member.name)?;
@@ -163,7 +169,8 @@ impl WorkerRegistry {
         let mut others = sessions.workers.values();
         is_done(&worker.heartbeat)
             && others.any(|other| {
-                other.heartbeat.epoch == worker.heartbeat.epoch && !is_done(&other.heartbeat)
+                let epoch = worker.heartbeat.epoch;
+                epoch > 0 && other.heartbeat.epoch == epoch && !is_done(&other.heartbeat)
             })
     }
 }

@@ -40,12 +40,22 @@ pub(crate) enum Reaction {
     Disconnect,
     /// Send no answer.
     Ignore,
+    /// Obey, but alter the answer.
+    Alter(fn(&mut AnswerKind)),
 }
 
 pub(crate) type Script = Box<dyn FnMut(&OrderKind) -> Reaction + Send>;
 
 pub(crate) fn obedient() -> Script {
     Box::new(|_| Reaction::Obey)
+}
+
+/// Returns the script of a worker that does not read games back.
+pub(crate) fn unable_to_read_back() -> Script {
+    Box::new(|order| match order {
+        OrderKind::ReadBack(_) => Reaction::Fail(FailureKind::Worker),
+        _ => Reaction::Obey,
+    })
 }
 
 /// An event sink that records all events.
@@ -376,6 +386,11 @@ impl Worker {
                 }),
                 Reaction::Disconnect => return,
                 Reaction::Ignore => continue,
+                Reaction::Alter(alter) => {
+                    let mut answer = self.obey(epoch, order.kind).await;
+                    alter(&mut answer);
+                    answer
+                }
             };
             let answer = FromWorker::Answer(Answer { epoch, id, kind });
             if self.tx.send(answer).await.is_err() {

@@ -1,6 +1,6 @@
 //! Tests of commits, of the end of a run, and of outages of the object store.
 
-use super::cluster::{Cluster, obedient};
+use super::cluster::{Cluster, obedient, unable_to_read_back};
 use super::support::Faults;
 use hatebeam_objects::faults::Operation;
 use hatebeam_runs::RunState;
@@ -81,9 +81,8 @@ async fn reading_back_is_retried_while_the_store_is_unavailable() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
-    // The simulated workers read no tables, so this fault affects only reading back.
     faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
-    cluster.worker(&process, "w0", obedient());
+    cluster.worker(&process, "w0", unable_to_read_back());
     cluster.submit(&process, DEPTH).await;
     let note = "reading back the best game failed, retrying";
     let run = cluster

@@ -5,6 +5,7 @@ pub(crate) mod cluster;
 mod commits;
 mod failures;
 mod networks;
+mod read_back;
 mod restarts;
 mod splits;
 pub(crate) mod support;

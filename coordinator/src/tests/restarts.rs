@@ -1,6 +1,6 @@
 //! Tests with coordinators that stop, panic, or lose the lease.
 
-use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
+use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient, unable_to_read_back};
 use super::support::{Faults, faulty};
 use crate::{CoordinatorError, LeaseError, RunStatus};
 use hatebeam_objects::faults::Operation;
@@ -211,7 +211,7 @@ async fn stopping_coordinator_disconnects_its_workers_while_the_store_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn game_is_read_back_without_workers_by_the_next_coordinator() {
+async fn game_is_read_back_by_the_next_coordinator() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let first = cluster.faulty_coordinator("a", &faults).await;
@@ -219,7 +219,10 @@ async fn game_is_read_back_without_workers_by_the_next_coordinator() {
     let counted = Arc::clone(&halted);
     let script: Script = Box::new(move |order| {
         *counted.lock().unwrap() += u32::from(matches!(order, OrderKind::Halt));
-        Reaction::Obey
+        match order {
+            OrderKind::ReadBack(_) => Reaction::Ignore,
+            _ => Reaction::Obey,
+        }
     });
     let worker = cluster.try_worker(&first, hello("w0"), script).unwrap();
     cluster.submit(&first, DEPTH).await;
@@ -246,7 +249,7 @@ async fn damaged_last_depth_is_kept_if_the_next_coordinator_reads_the_game_back(
     let cluster = Cluster::new();
     let faults = Faults::new();
     let first = cluster.faulty_coordinator("a", &faults).await;
-    cluster.worker(&first, "w0", obedient());
+    cluster.worker(&first, "w0", unable_to_read_back());
     cluster.submit(&first, DEPTH).await;
     // The first coordinator marks the damaged depth, but cannot store the game.
     faults.fail(|call| call.key.contains("/frontier/") && call.operation == Operation::Get);

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Process, Reaction, Script, obedient};
 use super::world::SHARDS;
+use crate::Submission;
 use hatebeam_proto::messages::{FailureKind, OrderKind};
 use hatebeam_runs::{Manifest, RunState};
 
@@ -66,6 +67,34 @@ async fn later_epoch_splits_shards_and_loads_the_tables_of_whole_shards() {
     cluster.wait_for(&third, RunState::Finished).await;
     cluster.assert_finished(DEPTH + 1).await;
     assert_eq!(cluster.saved().await.shards, after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn later_submission_cannot_change_the_number_of_shards() {
+    let mut cluster = Cluster::new();
+    let second = before_split(&mut cluster).await;
+    cluster.worker(&second, "w0", obedient());
+    cluster.worker(&second, "w1", obedient());
+    let submit = |depth, shards| {
+        let submission = Submission {
+            shards,
+            ..cluster.submission(depth)
+        };
+        second.coordinator.submit(submission)
+    };
+    for shards in [3, SHARDS + 1, 2 * SHARDS, 5000, 0] {
+        let error = submit(DEPTH, Some(shards)).await.unwrap_err().to_string();
+        let expected = format!("has {SHARDS} shards, and its first submission");
+        assert!(error.contains(&expected), "{error}");
+    }
+    assert_eq!(cluster.saved().await.state, RunState::Finished);
+    // Without a number, and with the first one, a submission reopens the run, even after its shards have been split.
+    for (depth, shards) in [(DEPTH, None), (DEPTH + 1, Some(SHARDS))] {
+        submit(depth, shards).await.unwrap();
+        cluster.wait_for(&second, RunState::Finished).await;
+        cluster.assert_finished(depth).await;
+        assert_eq!(cluster.saved().await.shards, 2 * SHARDS);
+    }
 }
 
 #[tokio::test(start_paused = true)]

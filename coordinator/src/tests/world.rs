@@ -1,11 +1,16 @@
 //! A single-threaded search, from which the simulated workers take their answers.
 
 use super::support::spec;
+use hatebeam_env::Env;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::messages::{
-    AnswerKind, CutVerdict, DigitCount, Expanded, Histogram, OrderKind, Prepare, Prepared,
+    AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, GameNodes, Histogram,
+    OrderKind, Prepare, Prepared,
 };
-use hatebeam_runs::{FrontierSummary, RUNS, RunSpec, Table, first_node};
+use hatebeam_runs::{
+    Archive, FrontierSummary, RUNS, RunSpec, ScratchTables, Table, VersionedManifest, first_node,
+    read_game,
+};
 use hatebeam_search::{Frontier, Node, ShardLayout, Step};
 use hatebeam_store::{ColumnFamilies, ShardTables};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -131,6 +136,7 @@ impl Part {
                 AnswerKind::Committed(tables)
             }
             OrderKind::Halt => AnswerKind::Halted,
+            OrderKind::ReadBack(read) => read_back(objects, &read.run).await,
         }
     }
 
@@ -203,5 +209,25 @@ impl Part {
         let key = format!("{RUNS}/{}/{key}", self.run);
         objects.put(&key, bytes.into()).await.unwrap();
         tables
+    }
+}
+
+/// Reads back the best game of a run as a real worker does.
+async fn read_back(objects: &Objects, run: &str) -> AnswerKind {
+    let loaded = VersionedManifest::load(objects, run, true).await.unwrap();
+    let geometry = loaded.manifest.spec.well.geometry().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let tables = ScratchTables::create(scratch.path(), geometry).unwrap();
+    let archive = Archive::open(objects, loaded.manifest, Box::new(tables)).unwrap();
+    match read_game(&Env::system(), archive, None, &Arc::default()).await {
+        Ok(read) => AnswerKind::GameNodes(GameNodes {
+            nodes: read.nodes,
+            tables: read.fetched.tables as u64,
+            bytes: read.fetched.bytes,
+        }),
+        Err(error) => AnswerKind::Failed(Failed {
+            reason: error.to_string(),
+            kind: FailureKind::Worker,
+        }),
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{MAX_FAILURE, MessageError, cut, pack_wells, read_table, unpack_wells};
 use crate::messages::{
-    Answer, AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, Histogram, Prepared,
+    Answer, AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, GameNodes,
+    Histogram, MAX_GAME_NODES, Prepared,
 };
 use crate::v1;
-use hatebeam_runs::FrontierSummary;
+use hatebeam_runs::{FoundNode, FrontierSummary};
 use hatebeam_search::{Node, NodeWell};
 
 impl TryFrom<v1::Answer> for Answer {
@@ -40,6 +41,7 @@ impl TryFrom<v1::Answer> for Answer {
                 AnswerKind::Committed(committed.tables.into_iter().map(read_table).collect())
             }
             Kind::Halted(v1::Halted {}) => AnswerKind::Halted,
+            Kind::GameNodes(nodes) => AnswerKind::GameNodes(nodes.try_into()?),
             Kind::Failed(failed) => AnswerKind::Failed(failed.try_into()?),
         };
         Ok(Answer {
@@ -76,6 +78,7 @@ impl From<Answer> for v1::Answer {
                 tables: tables.into_iter().map(v1::Table::from).collect(),
             }),
             AnswerKind::Halted => Kind::Halted(v1::Halted {}),
+            AnswerKind::GameNodes(nodes) => Kind::GameNodes(nodes.into()),
             AnswerKind::Failed(failed) => Kind::Failed(failed.into()),
         };
         v1::Answer {
@@ -156,6 +159,53 @@ impl From<FrontierSummary> for v1::Selected {
             best_well_eval: best.map_or(0, |node| node.score),
             best_well_hint: best.map_or(0, |node| u32::from(node.hint)),
             best_well: best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
+        }
+    }
+}
+
+impl TryFrom<v1::GameNodes> for GameNodes {
+    type Error = MessageError;
+
+    fn try_from(game: v1::GameNodes) -> Result<GameNodes, MessageError> {
+        if game.nodes.len() > MAX_GAME_NODES {
+            return Err(MessageError::new("game_nodes.nodes", "too many"));
+        }
+        Ok(GameNodes {
+            nodes: game
+                .nodes
+                .iter()
+                .map(read_found)
+                .collect::<Result<_, _>>()?,
+            tables: game.tables,
+            bytes: game.bytes,
+        })
+    }
+}
+
+fn read_found(found: &v1::FoundNode) -> Result<FoundNode, MessageError> {
+    let well = found.well.as_slice().try_into();
+    Ok(FoundNode {
+        depth: found.depth,
+        well: NodeWell(well.map_err(|error| MessageError::new("found_node.well", error))?),
+        lines: u16::try_from(found.lines)
+            .map_err(|error| MessageError::new("found_node.lines", error))?,
+        hint: u8::try_from(found.hint)
+            .map_err(|error| MessageError::new("found_node.hint", error))?,
+    })
+}
+
+impl From<GameNodes> for v1::GameNodes {
+    fn from(game: GameNodes) -> v1::GameNodes {
+        let node = |found: FoundNode| v1::FoundNode {
+            depth: found.depth,
+            well: found.well.0.to_vec(),
+            lines: u32::from(found.lines),
+            hint: u32::from(found.hint),
+        };
+        v1::GameNodes {
+            nodes: game.nodes.into_iter().map(node).collect(),
+            tables: game.tables,
+            bytes: game.bytes,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{MessageError, pack_wells, read_table, unpack_wells};
 use crate::messages::{
-    Count, Expand, Order, OrderKind, Peer, Prepare, Secret, Select, ValidateCut, WaitCommit,
+    Count, Expand, Order, OrderKind, Peer, Prepare, ReadBack, Secret, Select, ValidateCut,
+    WaitCommit,
 };
 use crate::v1;
 use hatebeam_runs::RunSpec;
@@ -28,6 +29,7 @@ impl TryFrom<v1::Order> for Order {
             Kind::Select(select) => OrderKind::Select(select.try_into()?),
             Kind::WaitCommit(wait) => OrderKind::WaitCommit(WaitCommit { depth: wait.depth }),
             Kind::Halt(v1::Halt {}) => OrderKind::Halt,
+            Kind::ReadBack(read) => OrderKind::ReadBack(ReadBack { run: read.run }),
         };
         Ok(Order {
             epoch: order.epoch,
@@ -62,6 +64,7 @@ impl From<Order> for v1::Order {
             }),
             OrderKind::WaitCommit(wait) => Kind::WaitCommit(v1::WaitCommit { depth: wait.depth }),
             OrderKind::Halt => Kind::Halt(v1::Halt {}),
+            OrderKind::ReadBack(read) => Kind::ReadBack(v1::ReadBack { run: read.run }),
         };
         v1::Order {
             epoch: order.epoch,

@@ -2,13 +2,15 @@
 //!
 //! [`Executor::execute`] dispatches each order to the module that carries it out. A `prepare` order ends the current
 //! epoch (a period with a fixed set of workers) and begins a new one. The coordinator sends the orders of a depth one
-//! after another. Only the commit of a depth overlaps with the search of the next depth.
+//! after another. Only the commit of a depth overlaps with the search of the next depth. A `read_back` order belongs to no
+//! epoch: it arrives after the search of a run.
 
 mod commit;
 mod cut;
 mod expand;
 mod load;
 mod prepare;
+mod read_back;
 mod select;
 
 use crate::epoch::Epoch;
@@ -21,9 +23,11 @@ use hatebeam_env::Env;
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{AnswerKind, Order, OrderKind};
 use hatebeam_search::Fingerprint;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tracing::Instrument;
 
 /// Initial value of [`State::lost_after`]. The coordinator's welcome message may replace it.
@@ -74,6 +78,8 @@ struct Current {
     /// Number of calls to [`Executor::halt`]. A `prepare` order, which may be slow, installs its epoch only if the
     /// generation has not changed in the meantime.
     generation: u64,
+    /// Sender that is dropped to cancel the order `read_back` in progress.
+    reading: Option<oneshot::Sender<Infallible>>,
 }
 
 /// The local tables and the name of their run.
@@ -86,7 +92,8 @@ struct RunTables {
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) epoch: AtomicU64,
-    pub(crate) depth: AtomicU32,
+    /// Depth of the search, or depth that reading a game back has reached.
+    pub(crate) depth: Arc<AtomicU32>,
     pub(crate) expanded: Arc<AtomicU64>,
     pub(crate) parents: AtomicU64,
 }
@@ -131,6 +138,11 @@ impl Executor {
                 let prepared = self.prepare(epoch, *prepare).instrument(span).await?;
                 Ok(AnswerKind::Prepared(prepared))
             }
+            OrderKind::ReadBack(read) => {
+                let run = tracing::info_span!("run", run = read.run);
+                let nodes = self.read_back(epoch, read).instrument(run).await?;
+                Ok(AnswerKind::GameNodes(nodes))
+            }
             kind => self.execute_in_epoch(&self.epoch(epoch)?, kind).await,
         }
     }
@@ -166,16 +178,17 @@ impl Executor {
                 let tables = commit::wait(epoch, wait.depth).await?;
                 Ok(AnswerKind::Committed(tables))
             }
-            OrderKind::Halt | OrderKind::Prepare(_) => Err(OrderError::bad_order(
-                "the order cannot be executed within an epoch",
-            )),
+            OrderKind::Halt | OrderKind::Prepare(_) | OrderKind::ReadBack(_) => Err(
+                OrderError::bad_order("the order cannot be executed within an epoch"),
+            ),
         }
     }
 
-    /// Ends the current epoch, if any, and returns the new generation.
+    /// Ends the current epoch, if any, cancels reading back, and returns the new generation.
     pub(crate) fn halt(&self) -> u64 {
         let mut current = lock(&self.state.current);
         current.generation += 1;
+        current.reading = None;
         self.state.progress.epoch.store(0, Ordering::Relaxed);
         if let Some(epoch) = current.epoch.take() {
             epoch.end();

@@ -9,7 +9,7 @@ use hatebeam_game::Geometry;
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
 use hatebeam_objects::{Objects, Options};
 use hatebeam_proto::messages::*;
-use hatebeam_runs::{FrontierSummary, Table, first_node};
+use hatebeam_runs::{ArchiveTables, FrontierSummary, Table, first_node};
 use hatebeam_search::{
     Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts, Frontier, MAX_SHARDS, Node, ShardLayout,
     Step, Ties, estimated_floor,
@@ -601,6 +601,10 @@ struct UnreadableStorage;
 impl LocalStorage for UnreadableStorage {
     fn create(&self, geometry: Geometry) -> Result<Arc<dyn LocalTables>, StoreError> {
         Ok(Arc::new(UnreadableTables(MemoryStorage.create(geometry)?)))
+    }
+
+    fn create_archive(&self, geometry: Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> {
+        MemoryStorage.create_archive(geometry)
     }
 
     fn free_bytes(&self) -> u64 {

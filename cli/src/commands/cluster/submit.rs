@@ -39,8 +39,8 @@ pub(crate) struct SubmitArgs {
     /// the last depth
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Retention,
-    /// Number of shards per depth at first, 1 to 4096; the coordinator splits shards for many workers or threads
-    /// [default: one per million wells, at least 64]
+    /// Number of shards per depth at first, 1 to 4096; the coordinator splits shards for many workers or threads. A later
+    /// submission of the same run cannot change it [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     shards: u32,
