@@ -39,7 +39,7 @@ pub struct BestGame {
     pub keys: Vec<Key>,
     /// Depth whose best well the game passes through.
     pub depth: u32,
-    /// Number of lookups needed to read the game back.
+    /// Number of lookups needed to read the game back, which includes those for games that HATETRIS cuts short.
     pub lookups: u64,
     /// If the beam search found a better game that HATETRIS does not allow: the number, counted from 1, of the piece that
     /// HATETRIS replaces in that game because a well is repeated. `None` if the search applied this rule.
@@ -130,6 +130,9 @@ pub struct GameSearch {
     parted_at: Option<usize>,
     /// The best valid part that was found so far among games that HATETRIS cuts short.
     cut: Option<FoundGame>,
+    /// The last game that was read back to its start and that HATETRIS cuts short.
+    last: Option<CutGame>,
+    lookups: u64,
     /// Counter that is set to the depth that the search has reached.
     progress: Arc<AtomicU32>,
 }
@@ -139,7 +142,17 @@ pub struct GameSearch {
 struct FoundGame {
     wells: Vec<Well>,
     depth: u32,
-    lookups: u64,
+}
+
+/// A game that HATETRIS cuts short. Most games of a run begin with the same wells, so most of the next candidates share its
+/// valid part, and need not be read back to the start. Without this, reading back 2,000 depths of a well with 4 columns
+/// took more than ten minutes.
+#[derive(Debug)]
+struct CutGame {
+    /// The wells from the start of the game, one per depth.
+    wells: Vec<Well>,
+    /// Number of the piece that HATETRIS changes, counted from 1.
+    piece: usize,
 }
 
 impl GameSearch {
@@ -147,14 +160,7 @@ impl GameSearch {
     pub fn best(run: &impl ReadableRun) -> GameSearch {
         let mut candidates = run.store().depths().to_vec();
         candidates.sort_by_key(|record| (record.best_lines, record.depth));
-        GameSearch {
-            candidates,
-            allow_cut: false,
-            path: None,
-            parted_at: None,
-            cut: None,
-            progress: Arc::default(),
-        }
+        GameSearch::of(candidates, false)
     }
 
     /// Creates a search for the game through the best well at a depth.
@@ -165,14 +171,20 @@ impl GameSearch {
         let mut records = run.store().depths().iter();
         let record = records.find(|record| record.depth == depth);
         let record = record.ok_or(StoreError::NoDepth { depth })?;
-        Ok(GameSearch {
-            candidates: vec![record.clone()],
-            allow_cut: true,
+        Ok(GameSearch::of(vec![record.clone()], true))
+    }
+
+    fn of(candidates: Vec<DepthRecord>, allow_cut: bool) -> GameSearch {
+        GameSearch {
+            candidates,
+            allow_cut,
             path: None,
             parted_at: None,
             cut: None,
+            last: None,
+            lookups: 0,
             progress: Arc::default(),
-        })
+        }
     }
 
     /// Sets `progress` to each depth that the search reaches on its way from the end of the game to the start.
@@ -207,37 +219,47 @@ impl GameSearch {
             let Some(path) = &mut self.path else {
                 continue;
             };
-            let GameTo { wells, lookups, .. } = resume_path(run, path)?;
+            let first = run.start().depth() as usize;
+            let known = self
+                .last
+                .as_ref()
+                .map_or(&[][..], |last| &last.wells[first..]);
+            let backward = &mut Backward::new(run.emulator());
+            let found = path.resume_joining(run.store(), backward, known)?;
             self.path = None;
             self.candidates.pop();
+            self.lookups += found.lookups;
+            let before = match (&self.last, found.joined) {
+                // HATETRIS changes the same piece of this game.
+                (Some(last), Some(joined)) if joined + 1 >= last.piece as u32 => continue,
+                (Some(last), Some(joined)) => &last.wells[..joined as usize],
+                _ => before_start(run),
+            };
+            let wells = [before, &found.wells].concat();
             let Some(piece) = loops_at(run, &wells) else {
-                return self.finish(
-                    run,
-                    FoundGame {
-                        wells,
-                        depth,
-                        lookups,
-                    },
-                );
+                return self.finish(run, FoundGame { wells, depth });
             };
             self.parted_at = self.parted_at.or(Some(piece));
-            let cut = FoundGame {
-                wells: wells[..piece].to_vec(),
-                depth: (piece - 1) as u32,
-                lookups,
-            };
-            let first = run.start().depth() as usize;
-            let is_better = self
-                .cut
-                .as_ref()
-                .is_none_or(|best| score_of(run, &best.wells) < score_of(run, &cut.wells));
-            if self.allow_cut || piece > first && is_better {
-                self.cut = Some(cut);
-            }
+            self.consider_cut(run, &wells[..piece]);
+            self.last = Some(CutGame { wells, piece });
         }
         match self.cut.take() {
             Some(cut) => self.finish(run, cut),
             None => Err(GameError::Nothing),
+        }
+    }
+
+    /// Keeps the valid part of a game that HATETRIS cuts short, if it is the best one so far.
+    fn consider_cut(&mut self, run: &impl ReadableRun, wells: &[Well]) {
+        let score = |wells: &[Well]| score_of(run, wells);
+        let best = self.cut.as_ref();
+        let is_better = best.is_none_or(|best| score(&best.wells) < score(wells));
+        let reaches_start = wells.len() > run.start().depth() as usize;
+        if self.allow_cut || reaches_start && is_better {
+            self.cut = Some(FoundGame {
+                wells: wells.to_vec(),
+                depth: (wells.len() - 1) as u32,
+            });
         }
     }
 
@@ -263,7 +285,7 @@ impl GameSearch {
             wells,
             keys,
             depth: game.depth,
-            lookups: game.lookups,
+            lookups: self.lookups,
             parted_at: self.parted_at,
         })
     }
@@ -308,13 +330,18 @@ pub fn path_search(run: &impl ReadableRun, depth: u32, well: &Well) -> PathSearc
 /// Returns the same errors as [`PathSearch::resume`].
 pub fn resume_path(run: &impl ReadableRun, path: &mut PathSearch) -> Result<GameTo, StoreError> {
     let found = path.resume(run.store(), &mut Backward::new(run.emulator()))?;
-    let before = &run.start().wells[..run.start().wells.len() - 1];
-    let wells: Vec<Well> = before.iter().copied().chain(found.wells).collect();
+    let wells = [before_start(run), &found.wells].concat();
     Ok(GameTo {
         score: score_of(run, &wells),
         wells,
         lookups: found.lookups,
     })
+}
+
+/// Returns the wells of the game before the first depth of the search.
+fn before_start(run: &impl ReadableRun) -> &[Well] {
+    let wells = &run.start().wells;
+    &wells[..wells.len() - 1]
 }
 
 /// Returns the number, counted from 1, of the first piece of this game for which HATETRIS gives a different piece than the

@@ -5,7 +5,7 @@
 use hatebeam_game::{Children, Emulator, Enemy, EnemyState, Geometry, Rules};
 use hatebeam_runs::{
     EndReason, GroupLimits, Limits, LoopRule, Observer, ReadableRun, Retention, Run, RunError,
-    RunSpec, Settings, SpecError, WellSpec, best_game, game_to,
+    RunSpec, Settings, SpecError, WellSpec, best_game, game_through, game_to,
 };
 use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Quiescence};
 use hatebeam_store::StoreError;
@@ -85,6 +85,21 @@ fn best_game_is_valid_without_being_cut_short() {
     let cut = best_game(&ignoring).unwrap();
     assert!(cut.parted_at.is_some());
     assert!(game.score > cut.score, "{} {}", game.score, cut.score);
+}
+
+#[test]
+fn games_that_are_cut_short_share_lookups() {
+    let folder = tempfile::tempdir().unwrap();
+    let depths = 150;
+    let (run, _) = search(folder.path(), LoopRule::Ignore, 1, Some(depths));
+    let best = best_game(&run).unwrap();
+    // Without sharing, reading back a game takes at least one lookup per depth.
+    let all = (1..=depths).map(|depth| game_through(&run, depth).unwrap());
+    let all: Vec<_> = all.collect();
+    let lookups: u64 = all.iter().map(|game| game.lookups).sum();
+    assert!(10 * best.lookups < lookups, "{} {lookups}", best.lookups);
+    let score = all.iter().map(|game| game.score).max().unwrap();
+    assert_eq!(best.score, score);
 }
 
 /// Plays the wells of a game by the exact rules.

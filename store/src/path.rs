@@ -52,10 +52,13 @@ pub const MAX_CANDIDATES: u64 = 1_000_000;
 /// The path from the first well of a run to a given well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The wells from the first depth of the run to the requested depth, one per depth.
+    /// The wells from the first depth of the run to the requested depth, one per depth. If the path joins a known path,
+    /// they begin at the depth [`Path::joined`].
     pub wells: Vec<Well>,
     /// Number of wells looked up in tables.
     pub lookups: u64,
+    /// Depth of the last well that this path shares with the known path; see [`PathSearch::resume_joining`].
+    pub joined: Option<u32>,
 }
 
 /// Returns the wells from the first depth of the run to `well` at `depth`. Each well is a child of
@@ -142,6 +145,20 @@ impl PathSearch {
         store: &L,
         backward: &mut Backward,
     ) -> Result<Path, StoreError> {
+        self.resume_joining(store, backward, &[])
+    }
+
+    /// Does the same as [`PathSearch::resume`], but ends where the path joins a known path: the wells of another path that
+    /// was found in this run, one per depth from the first one.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`PathSearch::resume`].
+    pub fn resume_joining<L: Lookup>(
+        &mut self,
+        store: &L,
+        backward: &mut Backward,
+        known: &[Well],
+    ) -> Result<Path, StoreError> {
         let mut node = match self.node {
             Some(node) => node,
             None => {
@@ -153,7 +170,8 @@ impl PathSearch {
         };
         let first = store.depths().first();
         let first = first.map_or(self.depth, |record| record.depth);
-        while self.depth > first {
+        let mut joined = None;
+        while self.depth > first && joined.is_none() {
             self.node = Some(node);
             if let Some(progress) = &self.progress {
                 progress.store(self.depth, Ordering::Relaxed);
@@ -171,11 +189,15 @@ impl PathSearch {
             }
             self.lookups += step.lookups;
             self.depth = step.kept;
+            // The tables contain this well, so the rest of the path is the same as that of every other path through it.
+            let other = known.get((self.depth - first) as usize);
+            joined = (other == self.wells.last()).then_some(self.depth);
         }
         self.wells.reverse();
         Ok(Path {
             wells: std::mem::take(&mut self.wells),
             lookups: self.lookups,
+            joined,
         })
     }
 }
