@@ -9,6 +9,7 @@ mod metadata;
 mod metadata;
 #[cfg(feature = "server")]
 mod rent;
+mod scratch;
 #[cfg(feature = "server")]
 mod server;
 mod signals;
@@ -18,6 +19,7 @@ pub use memory::{available_memory, memory_in_use, peak_memory};
 pub use metadata::{Metadata, is_aws};
 #[cfg(feature = "server")]
 pub use rent::{GivenMachine, RentedMachine};
+pub use scratch::{create_scratch, is_shared};
 #[cfg(feature = "server")]
 pub use server::{stop_channel, stop_reason};
 pub use signals::{INTERRUPTED, stop_flag};

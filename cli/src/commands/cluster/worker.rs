@@ -4,7 +4,10 @@ use super::args::block_on;
 use super::server::ServerArgs;
 use crate::args::ThreadsArgs;
 use anyhow::{Context, bail};
-use hatebeam_host::{available_memory, memory_in_use, process_name, stop_channel, stop_reason};
+use hatebeam_host::{
+    available_memory, create_scratch, is_shared, memory_in_use, process_name, stop_channel,
+    stop_reason,
+};
 use hatebeam_metrics::Registry;
 use hatebeam_worker::{Process, work};
 use std::net::SocketAddr;
@@ -93,8 +96,14 @@ impl WorkerArgs {
         let dir = self.dir.clone().unwrap_or_else(default);
         let dir = std::path::absolute(&dir)
             .with_context(|| format!("cannot use the scratch directory {}", dir.display()))?;
-        std::fs::create_dir_all(&dir)
+        create_scratch(&dir)
             .with_context(|| format!("cannot create the scratch directory {}", dir.display()))?;
+        if self.dir.is_none() && is_shared(&dir)? {
+            bail!(
+                "other users can change the scratch directory {}: name another one with --dir",
+                dir.display()
+            );
+        }
         Ok(dir)
     }
 }
