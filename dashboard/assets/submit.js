@@ -24,6 +24,7 @@ const QUIESCENCES = [
   ["single", "single: follow the first piece that clears exactly one line"],
 ];
 const KEEPS = [
+  ["", "all depths, or every 4th depth for more than 100 million wells"],
   ["all", "all depths"],
   ["2", "every 2nd depth"], ["3", "every 3rd depth"], ["4", "every 4th depth"], ["5", "every 5th depth"], ["6", "every 6th depth"],
   ["last", "only the last depth (no game can be read back)"],

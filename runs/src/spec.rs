@@ -3,6 +3,7 @@
 //! A specification contains everything that can change a frontier (the wells kept at a depth), and nothing else. Runs
 //! with equal specifications have equal frontiers on every machine and with any number of threads.
 
+use crate::retention::{NotRetention, Retention};
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
 };
@@ -212,6 +213,25 @@ impl RunSpec {
             evaluator,
             loops: LoopRule::Ignore,
             search: Fingerprint::current(),
+        }
+    }
+
+    /// Returns the retention rule of a run for which none is given. The loop rule needs the wells of all depths.
+    pub fn default_keep(&self) -> Retention {
+        match self.loops {
+            LoopRule::Exact => Retention::All,
+            LoopRule::Ignore => Retention::default_for(self.width),
+        }
+    }
+
+    /// Parses a retention rule. If the text is empty, returns the default.
+    ///
+    /// # Errors
+    /// Returns [`NotRetention`] if the text is not a retention rule.
+    pub fn keep(&self, text: &str) -> Result<Retention, NotRetention> {
+        match text {
+            "" => Ok(self.default_keep()),
+            text => text.parse(),
         }
     }
 

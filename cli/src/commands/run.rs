@@ -66,7 +66,8 @@ struct SearchArgs {
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
     /// Depths whose wells are kept on disk: all; a number N from 2 to 6 for every Nth depth; or last for only the last
-    /// depth, from which no game can be read back [default: all for a new run; the stored setting for an existing run]
+    /// depth, from which no game can be read back [default: all for a new run, 4 if it has more than 100 million wells; the
+    /// stored setting for an existing run]
     #[arg(long, value_name = "DEPTHS")]
     keep: Option<Retention>,
     /// Start even if there seems to be too little memory or disk space
@@ -173,7 +174,7 @@ impl SearchArgs {
             .map_or(DEPTHS, |max| max.saturating_sub(spec.start_depth()))
             .max(1);
         let disk = |keep| disk_needed(width, depths, keep);
-        let keep = self.keep.unwrap_or(Retention::All);
+        let keep = self.keep.unwrap_or_else(|| spec.default_keep());
         let free = free_bytes(state.root())?;
         if self.has_notes() {
             output::note(format_args!(

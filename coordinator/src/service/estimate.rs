@@ -31,10 +31,8 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
     let spec = &form.spec;
     spec.check_for_cluster()
         .map_err(|error| error.to_string())?;
-    let keep: Retention = match form.keep.as_str() {
-        "" => Retention::All,
-        keep => keep.parse().map_err(|error| format!("keep: {error}"))?,
-    };
+    let keep = spec.keep(&form.keep);
+    let keep = keep.map_err(|error| format!("keep: {error}"))?;
     let evaluator = &spec.evaluator;
     let model = ModelInputs {
         puts_per_second: PriceTable::get().s3.puts_per_second,

@@ -201,13 +201,8 @@ fn submission(
         fields.entry("search").or_insert_with(own);
     }
     let spec: RunSpec = serde_json::from_value(spec).map_err(unreadable)?;
-    let keep: Retention = match request.keep.as_str() {
-        "" => Retention::All,
-        keep => match keep.parse() {
-            Ok(keep) => keep,
-            Err(error) => return Err(invalid(format!("{error}"))),
-        },
-    };
+    let keep = spec.keep(&request.keep);
+    let keep = keep.map_err(|error| invalid(error.to_string()))?;
     Ok(Submission {
         spec,
         keep,

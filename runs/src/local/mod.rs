@@ -105,7 +105,7 @@ struct PersistedSpec {
 
 impl Run {
     /// Opens the run in `dir`, or creates one if the folder has no run. `keep` overrides the retention rule with which
-    /// the run was created; the default for a new run is [`Retention::All`].
+    /// the run was created; the default for a new run is [`RunSpec::default_keep`].
     ///
     /// # Errors
     /// Returns [`RunError::Spec`] or [`RunError::Evaluator`] if the specification is invalid or its network is not
@@ -119,12 +119,13 @@ impl Run {
     ) -> Result<Run, RunError> {
         spec.check()?;
         Evaluator::new(&spec.emulator()?, &spec.evaluator)?;
-        check_keep(spec, keep.unwrap_or(Retention::All))?;
+        let new_keep = keep.unwrap_or_else(|| spec.default_keep());
+        check_keep(spec, new_keep)?;
         let store = match RunStore::open(dir) {
             Err(StoreError::NoRun { .. }) => {
                 let persisted = PersistedSpec {
                     search: spec.clone(),
-                    keep: keep.unwrap_or(Retention::All),
+                    keep: new_keep,
                 };
                 let persisted =
                     serde_json::to_value(persisted).map_err(|source| unreadable(dir, source))?;

@@ -48,9 +48,9 @@ pub(crate) struct PlanArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     depths: u32,
     /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last for only
-    /// the last depth
-    #[arg(long, value_name = "DEPTHS", default_value = "all")]
-    keep: Retention,
+    /// the last depth [default: all, or 4 for more than 100 million wells]
+    #[arg(long, value_name = "DEPTHS")]
+    keep: Option<Retention>,
     /// Market on which machines are rented
     #[arg(long, value_name = "MARKET", default_value = "on-demand", value_parser = market_parser())]
     market: Market,
@@ -92,7 +92,7 @@ impl PlanArgs {
         if self.json {
             return output::print_json(&plans);
         }
-        output::print(plans.table(&self.keep.to_string()))?;
+        output::print(plans.table(&self.keep().to_string()))?;
         let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
         let is_listed = self.price_per_hour.is_none() && plans.dollars_per_hour > 0.0;
         let warning = PriceTable::get().age_warning(since_1970.as_millis() as u64);
@@ -100,6 +100,11 @@ impl PlanArgs {
             output::warn(warning);
         }
         Ok(())
+    }
+
+    fn keep(&self) -> Retention {
+        self.keep
+            .unwrap_or_else(|| Retention::default_for(self.width))
     }
 
     /// Returns the machine that the arguments describe.
@@ -142,7 +147,7 @@ impl PlanArgs {
             },
             beam: Beam::new(self.width, self.shards),
             depths: self.depths,
-            kept_share: self.keep.share(self.depths),
+            kept_share: self.keep().share(self.depths),
             instance: self.instance(prices)?,
             evaluator,
             market: self.market,

@@ -36,9 +36,9 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
     /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last for only
-    /// the last depth
-    #[arg(long, value_name = "DEPTHS", default_value = "all")]
-    keep: Retention,
+    /// the last depth [default: all, or 4 for more than 100 million wells]
+    #[arg(long, value_name = "DEPTHS")]
+    keep: Option<Retention>,
     /// Number of shards per depth at first, 1 to 4096; the coordinator splits shards for many workers or threads. A later
     /// submission of the same run cannot change it [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -62,7 +62,7 @@ impl SubmitArgs {
             let request = v1::SubmitRequest {
                 spec: serde_json::to_string(&spec)?,
                 shards: self.shards,
-                keep: self.keep.to_string(),
+                keep: self.keep.map_or_else(String::new, String::from),
                 max_depth: self.max_depth,
                 max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
                 max_seconds: self.max_hours.map_or(0, seconds),
