@@ -8,7 +8,7 @@ use hatebeam_dashboard::EstimateRequest;
 use hatebeam_objects::Options;
 use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_proto::v1;
-use hatebeam_runs::{Retention, likely_depths};
+use hatebeam_runs::likely_depths;
 
 /// Returns the program constants that the cost model depends on.
 pub fn program_constants() -> ProgramConstants {

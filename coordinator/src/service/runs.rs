@@ -10,7 +10,7 @@ use hatebeam_cost::Micros;
 use hatebeam_net::{MAX_MESSAGE, check_full};
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_proto::{BoxStream, v1};
-use hatebeam_runs::{Limits, Manifest, Retention, RunSpec};
+use hatebeam_runs::{Limits, Manifest, RunSpec};
 use hatebeam_search::{Fingerprint, MAX_NETWORK_BYTES};
 use prost::Message;
 use serde_json::Value;
