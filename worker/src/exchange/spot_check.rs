@@ -1,8 +1,9 @@
 //! Spot checks of the children (candidate wells for the next depth) that other workers send.
 //!
 //! The score of a child determines whether the child stays in the beam. A peer with faulty memory or a modified program
-//! could send any score. Therefore, one child of each batch is scored again. If the child is wrong, this batch and all
-//! later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error
+//! could send any score. Therefore, two children of each batch are scored again: a random one, and the one with the highest
+//! score, because a single score that is far too high would displace good wells for ever. If a child is wrong, this batch
+//! and all later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error
 //! that names all such peers.
 
 use crate::lock;
@@ -72,7 +73,7 @@ impl SpotCheck {
         lock(&self.faults).clone()
     }
 
-    /// Checks one child of a batch. Returns `false` if the child is wrong, or if a check of its sender has failed before.
+    /// Checks two children of a batch. Returns `false` if one of them is wrong, or if a check of its sender has failed before.
     pub(super) fn is_good(
         &self,
         scorer: &mut Option<Scorer>,
@@ -82,11 +83,14 @@ impl SpotCheck {
         if lock(&self.faults).contains_key(&sample.from) {
             return false;
         }
-        let Some(count) = u64::try_from(nodes.len()).ok().filter(|&count| count > 0) else {
+        let Some(best) = nodes.iter().max_by_key(|node| node.score) else {
             return true;
         };
-        let node = &nodes[(sample.random % count) as usize];
-        let Some(reason) = self.wrong(scorer, node, sample.depth) else {
+        let random = &nodes[(sample.random % nodes.len() as u64) as usize];
+        let reason = [best, random]
+            .into_iter()
+            .find_map(|node| self.wrong(scorer, node, sample.depth));
+        let Some(reason) = reason else {
             return true;
         };
         tracing::error!(peer = sample.from, reason, "received a wrong child");

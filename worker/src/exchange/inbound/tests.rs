@@ -153,6 +153,19 @@ async fn children_of_a_peer_with_wrong_scores_are_dropped() {
     assert!(faults["w1"].contains("2147483647"), "{faults:?}");
 }
 
+#[tokio::test]
+async fn single_child_with_too_high_a_score_is_found() {
+    let (control, exchange, candidates) = exchange();
+    let mut nodes = here();
+    let highest = nodes.iter().map(|node| node.score).max().unwrap();
+    nodes[3].score = highest + 1;
+    let batch = batch::pack(GEOMETRY, &nodes, false);
+    let received = send(&exchange, header(3, 7, 2), vec![batch]).await;
+    assert_eq!(received, Ok(nodes.len() as u64));
+    assert_eq!(candidates.len(), 0);
+    assert!(control.faults().contains_key("w1"));
+}
+
 #[test]
 fn child_whose_lines_do_not_match_its_cells_fails_the_spot_check() {
     let node = here()[0];
