@@ -14,6 +14,6 @@ pub use list::{
     CertificateMetrics, CoordinatorMetrics, ObjectMetrics, ProcessMetrics, RunMetrics,
     WorkerMetrics,
 };
-pub use process::watch_process;
+pub use process::{Build, watch_process};
 pub use registry::{Counter, Definition, Gauge, Histogram, Info, Labeled, Registry, Seconds};
 pub use server::{Server, bind};

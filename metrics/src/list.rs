@@ -152,7 +152,8 @@ group! {
 group! {
     /// Metrics of every process.
     ProcessMetrics {
-        build: Info, "build_info" with version process, "Version and kind of the process, in the labels; always 1";
+        build: Info, "build_info" with version search process,
+            "Version, search fingerprint and kind of the process, in the labels; always 1";
         memory: Gauge, "process_resident_memory" in bytes, "Resident memory";
         cpu: Seconds, "process_cpu" in seconds, "Processor time, summed over the threads";
         open_fds: Gauge, "process_open_fds", "Open files and sockets";

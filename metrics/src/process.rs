@@ -8,19 +8,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// independent of the kernel's timer frequency.
 const TICKS: f64 = 100.0;
 
-/// Registers and updates the metrics of this process. `process` and `version` become labels of
-/// `hatebeam_build_info`.
-pub fn watch_process(registry: &Registry, process: &'static str, version: &'static str) {
+/// The program that runs in a process: the labels of `hatebeam_build_info`.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// Version of the program.
+    pub version: &'static str,
+    /// Search fingerprint of the program, which differs between programs that would find different frontiers.
+    pub search: String,
+    /// Kind of the process, such as `worker`.
+    pub process: &'static str,
+}
+
+/// Registers and updates the metrics of this process.
+pub fn watch_process(registry: &Registry, build: Build) {
     let metrics = ProcessMetrics::register(registry);
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
     let started = started.map_or(0.0, |since| since.as_secs_f64());
     metrics.started.set_f64((started * 1e3).round() / 1e3);
-    let labels = [("version", version), ("process", process)];
-    metrics.build.set(
-        labels
-            .map(|(name, value)| (name, value.to_owned()))
-            .to_vec(),
-    );
+    metrics.build.set(vec![
+        ("version", build.version.to_owned()),
+        ("search", build.search),
+        ("process", build.process.to_owned()),
+    ]);
     metrics.memory_limit.set(memory_limit().unwrap_or(0));
     registry.before_scrape(move || {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -85,10 +94,17 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn process_metrics_are_exported() {
         let registry = Registry::default();
-        watch_process(&registry, "run", "1.2.3");
+        let build = Build {
+            version: "1.2.3",
+            search: "f00d".to_owned(),
+            process: "run",
+        };
+        watch_process(&registry, build);
         let text = registry.text().unwrap();
         assert!(
-            text.contains("hatebeam_build_info{version=\"1.2.3\",process=\"run\"} 1.0\n"),
+            text.contains(
+                "hatebeam_build_info{version=\"1.2.3\",search=\"f00d\",process=\"run\"} 1.0\n"
+            ),
             "{text}"
         );
         for name in [

@@ -87,7 +87,12 @@ mod tests {
     #[tokio::test]
     async fn server_responds_to_known_paths_and_survives_bad_requests() {
         let registry = Registry::default();
-        crate::watch_process(&registry, "run", "0");
+        let build = crate::Build {
+            version: "0",
+            search: String::new(),
+            process: "run",
+        };
+        crate::watch_process(&registry, build);
         let server = bind("127.0.0.1:0".parse().unwrap(), &registry)
             .await
             .unwrap();

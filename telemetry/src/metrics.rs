@@ -1,7 +1,7 @@
 //! A server for metrics over HTTP.
 
 use crate::TelemetryError;
-use hatebeam_metrics::{ObjectMetrics, Registry, Server, bind, watch_process};
+use hatebeam_metrics::{Build, ObjectMetrics, Registry, Server, bind, watch_process};
 use hatebeam_objects::Objects;
 use std::net::SocketAddr;
 
@@ -14,19 +14,17 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Starts listening on `address`. `process` is the kind of this process, and `version` is the version of the program;
-    /// both become labels of a metric.
+    /// Starts listening on `address`.
     ///
     /// # Errors
     /// Returns [`TelemetryError::Metrics`] if the server cannot listen on the address.
     pub async fn bind(
         address: SocketAddr,
         registry: &Registry,
-        process: &'static str,
-        version: &'static str,
+        build: Build,
     ) -> Result<MetricsServer, TelemetryError> {
         let failed = |source| TelemetryError::Metrics { address, source };
-        watch_process(registry, process, version);
+        watch_process(registry, build);
         let server = bind(address, registry).await.map_err(failed)?;
         let url = server.url().map_err(failed)?;
         tracing::info!("metrics at {url}");
@@ -72,8 +70,7 @@ impl MetricsServer {
     pub fn serve_in_thread(
         address: SocketAddr,
         registry: &Registry,
-        process: &'static str,
-        version: &'static str,
+        build: Build,
     ) -> Result<String, TelemetryError> {
         let no_thread = |source| TelemetryError::Thread {
             purpose: "metrics",
@@ -83,7 +80,7 @@ impl MetricsServer {
             .enable_all()
             .build()
             .map_err(no_thread)?;
-        let bound = runtime.block_on(Self::bind(address, registry, process, version))?;
+        let bound = runtime.block_on(Self::bind(address, registry, build))?;
         let MetricsServer { server, url } = bound;
         let thread = std::thread::Builder::new().name("metrics".to_owned());
         let serving = thread.spawn(move || runtime.block_on(server.serve()));

@@ -2,6 +2,7 @@
 
 use crate::harness::{Cluster, Process, RunOutput};
 use crate::program::{TIMEOUT, hatebeam, wait_until};
+use hatebeam_search::Fingerprint;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -209,7 +210,9 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     ]);
     let depths = last_depth(run);
     let version = env!("CARGO_PKG_VERSION");
-    let build = format!("build_info{{version=\"{version}\",process=\"coordinator\"}}");
+    let search = Fingerprint::current();
+    let build =
+        format!("build_info{{version=\"{version}\",search=\"{search}\",process=\"coordinator\"}}");
     let info = format!("run_info{{run=\"{name}\",state=\"finished\"}}");
     let last = run.depths.values().last().unwrap();
     coordinator.assert_values([

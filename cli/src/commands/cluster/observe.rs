@@ -1,11 +1,12 @@
 //! `--on-event`, `--webhook` and `--metrics`: events and metrics for a run on this machine or in a cluster.
 
 use anyhow::{Context, anyhow};
-use hatebeam_metrics::Registry;
+use hatebeam_metrics::{Build, Registry};
 use hatebeam_net::check_bind;
 use hatebeam_notify::{Events, Hooks, SECRET_VARIABLE};
 use hatebeam_objects::Objects;
 use hatebeam_runs::Run;
+use hatebeam_search::Fingerprint;
 use hatebeam_telemetry::{EventObserver, MetricsObserver, MetricsServer, Observers};
 use std::net::SocketAddr;
 
@@ -19,7 +20,8 @@ pub(super) struct HookArgs {
     /// (docs/events.md lists all events). The command receives the event as a JSON object on standard input
     #[arg(long, value_name = "COMMAND")]
     on_event: Option<String>,
-    /// Send each event of a run to this URL by HTTP POST; the request is signed if HATEBEAM_WEBHOOK_SECRET is set
+    /// Send each event of a run to this URL by HTTP POST; the request is signed if HATEBEAM_WEBHOOK_SECRET is set. Other
+    /// users of the machine can see options, so set the variable instead if the URL is secret
     #[arg(
         long,
         value_name = "URL",
@@ -86,10 +88,18 @@ impl MetricsArgs {
     ) -> anyhow::Result<()> {
         if let Some(address) = self.metrics {
             MetricsServer::watch_objects(registry, objects);
-            let server = MetricsServer::bind(address, registry, process, VERSION);
+            let server = MetricsServer::bind(address, registry, build(process));
             server.await?.spawn();
         }
         Ok(())
+    }
+}
+
+fn build(process: &'static str) -> Build {
+    Build {
+        version: VERSION,
+        search: Fingerprint::current().to_string(),
+        process,
     }
 }
 
@@ -119,7 +129,7 @@ impl ObserveArgs {
             let registry = Registry::default();
             let metrics = MetricsObserver::register(&registry, run, name);
             observers.others.push(Box::new(metrics));
-            let url = MetricsServer::serve_in_thread(address, &registry, "run", VERSION)?;
+            let url = MetricsServer::serve_in_thread(address, &registry, build("run"))?;
             observers.metrics_url = Some(url);
         }
         if let Some(events) = self.hooks.start()? {
