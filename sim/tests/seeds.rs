@@ -158,20 +158,35 @@ fn simulation_detects_a_worker_with_a_different_search() {
     assert!(is_noticed(100, &options));
 }
 
-/// `docs/guarantees.md` names each check as `file: function`.
+/// `docs/guarantees.md` names each check of the simulation as `file: function`.
 #[test]
 fn guarantees_name_existing_checks() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let text = read("../docs/guarantees.md");
     let mut checks = 0;
-    for quoted in text.split('`').skip(1).step_by(2) {
-        let Some((file, function)) = quoted.split_once(": ") else {
-            continue;
-        };
-        let source = read(&format!("src/{file}"));
-        assert!(source.contains(&format!("fn {function}(")), "{quoted}");
+    let mut check = |file: &str, function: &str| {
+        let is_there = read(file).contains(&format!("fn {function}("));
+        assert!(is_there, "{file} has no function {function}");
         checks += 1;
+    };
+    for quoted in read("docs/guarantees.md").split('`').skip(1).step_by(2) {
+        if let Some((file, function)) = quoted.split_once(": ") {
+            check(&format!("sim/src/{file}"), function);
+        }
     }
-    assert!(checks > 15, "only {checks} checks are named");
+    // Tests are named as: `function` in `file`.
+    for page in ["docs/guarantees.md", "docs/formats.md"] {
+        let text = Vec::from_iter(read(page).split_whitespace()).join(" ");
+        for (before, after) in text
+            .match_indices("` in `")
+            .map(|(at, _)| text.split_at(at))
+        {
+            let function = before.rsplit(['`', ':']).next().unwrap();
+            let file = after[6..].split('`').next().unwrap();
+            if file.ends_with(".rs") {
+                check(file, function);
+            }
+        }
+    }
+    assert!(checks > 40, "only {checks} checks are named");
 }
