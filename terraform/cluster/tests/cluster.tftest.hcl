@@ -192,6 +192,10 @@ run "workers_are_spot_machines_by_default" {
     error_message = "Workers are not price-capacity-optimized spot machines."
   }
   assert {
+    condition     = !aws_autoscaling_group.workers.capacity_rebalance
+    error_message = "The group ends machines before AWS reclaims them."
+  }
+  assert {
     condition     = length(output.worker_types) >= 5 && alltrue([for type in output.worker_types : local.architecture[type] == "x86_64"])
     error_message = "With a program for x86 only, the types are not several x86 types: ${join(" ", output.worker_types)}"
   }
