@@ -9,8 +9,8 @@ use common::{list, numbers, rows, vectors};
 use hatebeam_tetris::nes::{
     ARTICLE_GAME_LENGTH, ArticleSets, Board, BoardSums, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS,
     Cartridge, Features, MAXOUT, Placement, Placements, Rows, Score, WEIGHTS_BFS, WEIGHTS_BFS33,
-    article_transition, evaluate_all, first_transition, frames_per_row, level_at, orientations,
-    points, shape,
+    article_transition, best_of_each_piece, evaluate_all, first_transition, frames_per_row,
+    level_at, orientations, points, shape,
 };
 use hatebeam_tetris::{Piece, Rng};
 use proptest::prelude::*;
@@ -395,8 +395,11 @@ proptest! {
         let (mut finder, mut values) = (Placements::new(), Vec::new());
         for rule in Rows::ALL {
             let board = random_board(rule, &mut rng);
+            let best = best_of_each_piece(&board, &WEIGHTS_BFS, &mut finder, &mut values);
             for piece in Piece::ALL {
                 evaluate_all(&board, piece, &WEIGHTS_BFS, &mut finder, &mut values);
+                let least = values.iter().map(|valued| valued.value).reduce(f64::min);
+                prop_assert_eq!(best[piece.index()].map(|valued| valued.value), least);
                 let placements: Vec<Placement> = values.iter().map(|valued| valued.placement).collect();
                 prop_assert_eq!(finder.find(&board, piece), &placements[..]);
                 for valued in &values {

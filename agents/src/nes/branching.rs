@@ -7,7 +7,7 @@ use super::{Search, View};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{
     Board, Numbering, Placement, Placements, Rows, Valued, Weights, article_transition,
-    evaluate_all,
+    best_of_each_piece, evaluate_all,
 };
 use std::str::FromStr;
 use thiserror::Error;
@@ -146,7 +146,10 @@ impl Branching {
     /// `tetrises` is the number of tetrises since the position in which the search began.
     fn piece_value(&mut self, board: &Board, piece: Piece, depth: usize, tetrises: u32) -> f64 {
         if depth == 0 {
-            return self.leaf_value(board, piece, tetrises);
+            let (placements, values) = (&mut self.placements, &mut self.values);
+            evaluate_all(board, piece, &self.weights, placements, values);
+            let best = values.iter().min_by(|a, b| a.value.total_cmp(&b.value));
+            return leaf_value(board, piece, best.copied(), tetrises);
         }
         let mut best = std::mem::take(&mut self.levels[depth]);
         self.collect_best(board, piece, self.widths.inner, &mut best);
@@ -166,34 +169,31 @@ impl Branching {
 
     /// Returns the expected value of a board over all possible next pieces. `last` is the piece that was placed last.
     fn expected_value(&mut self, board: &Board, last: Piece, depth: usize, tetrises: u32) -> f64 {
+        let leaves = (depth == 0).then(|| {
+            let (placements, values) = (&mut self.placements, &mut self.values);
+            best_of_each_piece(board, &self.weights, placements, values)
+        });
         SUM_ORDER.iter().fold(0.0, |sum, &next| {
-            sum + article_transition(last, next) * self.piece_value(board, next, depth, tetrises)
+            let value = match &leaves {
+                Some(best) => leaf_value(board, next, best[next.index()], tetrises),
+                None => self.piece_value(board, next, depth, tetrises),
+            };
+            sum + article_transition(last, next) * value
         })
     }
+}
 
-    /// Returns the lowest value of a placement of `piece`, the last piece of the search, plus the bonus for `tetrises`
-    /// earlier tetrises. If this placement is a tetris, its own bonus is not included. The bonus is negative.
-    fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
-        evaluate_all(
-            board,
-            piece,
-            &self.weights,
-            &mut self.placements,
-            &mut self.values,
-        );
-        let best = self
-            .values
-            .iter()
-            .min_by(|a, b| a.value.total_cmp(&b.value));
-        let Some(best) = best else {
-            return LOST;
-        };
-        // A placement that is a tetris always has a value this low. Checking the value first avoids locking the piece in
-        // most cases.
-        let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
-        let offset = if is_tetris { -TETRIS } else { 0.0 };
-        best.value + offset + f64::from(tetrises) * TETRIS
-    }
+/// Returns the value of the best placement of `piece`, the last piece of the search, plus the bonus for `tetrises` earlier
+/// tetrises. If this placement is a tetris, its own bonus is not included. The bonus is negative.
+fn leaf_value(board: &Board, piece: Piece, best: Option<Valued>, tetrises: u32) -> f64 {
+    let Some(best) = best else {
+        return LOST;
+    };
+    // A placement that is a tetris always has a value this low. Checking the value first avoids locking the piece in
+    // most cases.
+    let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
+    let offset = if is_tetris { -TETRIS } else { 0.0 };
+    best.value + offset + f64::from(tetrises) * TETRIS
 }
 
 impl Search for Branching {

@@ -3,7 +3,7 @@
 
 use super::board::{Board, WIDTH};
 use super::placements::{Placement, Placements};
-use super::shapes::{ColumnShape, column_shape};
+use super::shapes::column_shape;
 use crate::Piece;
 
 /// Number of features.
@@ -130,6 +130,22 @@ pub fn evaluate_all(
     evaluate_all_portable(board, piece, weights, placements, values);
 }
 
+/// Returns the placement with the lowest value for each piece, in the order of [`Piece::ALL`], or `None` for a piece that
+/// cannot spawn. If several placements have this value, returns the first of them. `placements` and `values` are buffers,
+/// which are overwritten.
+pub fn best_of_each_piece(
+    board: &Board,
+    weights: &Weights,
+    placements: &mut Placements,
+    values: &mut Vec<Valued>,
+) -> [Option<Valued>; 7] {
+    #[cfg(target_arch = "x86_64")]
+    if fast::available() {
+        return fast::best_of_each_piece(board, weights, placements, values);
+    }
+    best_of_each_piece_portable(board, weights, placements, values)
+}
+
 /// Implements [`evaluate_all`]. The function is inlined, so it is compiled for the caller's instruction sets.
 #[inline(always)]
 fn evaluate_all_portable(
@@ -139,24 +155,42 @@ fn evaluate_all_portable(
     placements: &mut Placements,
     values: &mut Vec<Valued>,
 ) {
-    values.clear();
-    placements.find_inline(board, piece);
-    if placements.list().is_empty() {
-        return;
-    }
     let sums = BoardSums::of(board);
-    // This is a loop, because a closure would not be compiled for the caller's instruction sets.
-    for &placement in placements.list() {
-        let value = sums.features_after(piece, placement).value(weights);
-        values.push(Valued { placement, value });
-    }
+    sums.evaluate(&mut Batch::new(&sums), piece, weights, placements, values);
 }
 
-/// A version of [`evaluate_all_portable`] that is compiled for processors with AVX2 and bit-counting instructions.
+/// Implements [`best_of_each_piece`] like [`evaluate_all_portable`].
+#[inline(always)]
+fn best_of_each_piece_portable(
+    board: &Board,
+    weights: &Weights,
+    placements: &mut Placements,
+    values: &mut Vec<Valued>,
+) -> [Option<Valued>; 7] {
+    let sums = BoardSums::of(board);
+    let mut batch = Batch::new(&sums);
+    let mut best = [None; 7];
+    for (best, piece) in best.iter_mut().zip(Piece::ALL) {
+        sums.evaluate(&mut batch, piece, weights, placements, values);
+        *best = values.iter().copied().reduce(|best, other| {
+            if other.value < best.value {
+                other
+            } else {
+                best
+            }
+        });
+    }
+    best
+}
+
+/// Versions of the functions above that are compiled for processors with AVX2 and bit-counting instructions.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 pub(super) mod fast {
-    use super::{Board, Piece, Placements, Valued, Weights, evaluate_all_portable};
+    use super::{
+        Board, Piece, Placements, Valued, Weights, best_of_each_piece_portable,
+        evaluate_all_portable,
+    };
 
     /// Returns whether the processor has the instruction sets for which the functions of this module are compiled.
     pub(in crate::nes) fn available() -> bool {
@@ -177,11 +211,11 @@ pub(super) mod fast {
         assert!(available());
         // SAFETY: the assertion above checks that the processor has every instruction set for which the function is
         // compiled. The function contains only safe code.
-        unsafe { with_avx2(board, piece, weights, placements, values) }
+        unsafe { evaluate_all_avx2(board, piece, weights, placements, values) }
     }
 
     #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-    fn with_avx2(
+    fn evaluate_all_avx2(
         board: &Board,
         piece: Piece,
         weights: &Weights,
@@ -189,6 +223,27 @@ pub(super) mod fast {
         values: &mut Vec<Valued>,
     ) {
         evaluate_all_portable(board, piece, weights, placements, values);
+    }
+
+    pub(super) fn best_of_each_piece(
+        board: &Board,
+        weights: &Weights,
+        placements: &mut Placements,
+        values: &mut Vec<Valued>,
+    ) -> [Option<Valued>; 7] {
+        assert!(available());
+        // SAFETY: as in `evaluate_all`.
+        unsafe { best_of_each_piece_avx2(board, weights, placements, values) }
+    }
+
+    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+    fn best_of_each_piece_avx2(
+        board: &Board,
+        weights: &Weights,
+        placements: &mut Placements,
+        values: &mut Vec<Valued>,
+    ) -> [Option<Valued>; 7] {
+        best_of_each_piece_portable(board, weights, placements, values)
     }
 }
 
@@ -204,10 +259,6 @@ const WEIGHTED_SOLID: usize = 6;
 /// Counts for one column. The counts for a board are the sums over its columns. Eight numbers fill one vector register.
 type Counts = [i32; 8];
 
-/// One small number per column, at the indices 1 to 10. The elements at the indices 0 and 11 are for the walls. The
-/// other elements pad the array to the size of a vector register.
-type PerColumn = [i16; 16];
-
 /// Height that represents a wall. It is greater than the height of any column.
 const WALL: i16 = 64;
 
@@ -219,12 +270,8 @@ pub struct BoardSums {
     rows: i32,
     /// Number of rows at the top in which locked cells do not stay. `columns` does not contain these rows.
     shift: u32,
-    columns: [u32; WIDTH],
-    counts: [Counts; WIDTH],
+    columns: [Column; WIDTH],
     total: Counts,
-    heights: PerColumn,
-    min_depths: PerColumn,
-    max_depths: PerColumn,
     /// Result of the function [`changes`] for each pair of neighbouring columns, walls included.
     changes: [i32; WIDTH + 1],
     all_changes: i32,
@@ -234,8 +281,15 @@ pub struct BoardSums {
     full_right: [u32; WIDTH + 1],
 }
 
-/// Counts for a column, its height, and the minimum and maximum depth of its holes.
+/// A column, its height, counts for it, and the minimum and maximum depth of its holes.
+#[derive(Clone, Copy, Debug)]
 struct Column {
+    bits: u32,
+    /// Empty cells directly below a filled cell.
+    holes: u32,
+    /// Sum of the positions of `bits` and of `holes`.
+    positions: i32,
+    hole_positions: i32,
     counts: Counts,
     height: i16,
     min_depth: i16,
@@ -260,32 +314,70 @@ fn position_sum(bits: u32) -> i32 {
 }
 
 impl Column {
+    const EMPTY: Column = Column {
+        bits: 0,
+        holes: 0,
+        positions: 0,
+        hole_positions: 0,
+        counts: [0; 8],
+        height: 0,
+        min_depth: 0,
+        max_depth: 0,
+    };
+
     /// Computes the counts for a column with `rows` rows. Bit 0 is the top row.
     #[inline(always)]
-    fn of(column: u32, rows: i32) -> Column {
-        let all = (1u32 << rows) - 1;
-        let top = column.trailing_zeros().min(rows as u32) as i32;
-        let hole_bits = !column & column << 1 & all;
-        let (positions, solid) = (position_sum(column), column.count_ones() as i32);
-        let (hole_positions, holes) = (position_sum(hole_bits), hole_bits.count_ones() as i32);
-        let changes = ((column ^ column >> 1) & all >> 1).count_ones() as i32;
+    fn of(bits: u32, rows: i32) -> Column {
+        let holes = Column::holes(bits, rows);
+        Column::with(bits, holes, position_sum(bits), position_sum(holes), rows)
+    }
+
+    #[inline(always)]
+    fn holes(bits: u32, rows: i32) -> u32 {
+        !bits & bits << 1 & ((1 << rows) - 1)
+    }
+
+    /// Fills the empty cells in `cells`, which are consecutive.
+    #[inline(always)]
+    fn fill(&self, cells: u32, rows: i32) -> Column {
+        let bits = self.bits | cells;
+        let holes = Column::holes(bits, rows);
+        let (first, count) = (cells.trailing_zeros() as i32, cells.count_ones() as i32);
+        let positions = self.positions + count * first + count * (count - 1) / 2;
+        // Most placements leave no new hole.
+        let hole_positions = match holes == self.holes {
+            true => self.hole_positions,
+            false => position_sum(holes),
+        };
+        Column::with(bits, holes, positions, hole_positions, rows)
+    }
+
+    #[inline(always)]
+    fn with(bits: u32, holes: u32, positions: i32, hole_positions: i32, rows: i32) -> Column {
+        let top = bits.trailing_zeros().min(rows as u32) as i32;
+        let (solid, hole_count) = (bits.count_ones() as i32, holes.count_ones() as i32);
+        let changes = ((bits ^ bits >> 1) & ((1 << (rows - 1)) - 1)).count_ones() as i32;
         let mut counts = [0; 8];
-        counts[HOLES] = holes;
-        counts[WEIGHTED_HOLES] = hole_positions + holes;
-        counts[HOLE_DEPTHS] = hole_positions - top * holes;
+        counts[HOLES] = hole_count;
+        counts[WEIGHTED_HOLES] = hole_positions + hole_count;
+        counts[HOLE_DEPTHS] = hole_positions - top * hole_count;
         // The change between the highest filled cell and the empty cell above it does not count.
-        counts[TRANSITIONS] = changes - i32::from(top > 0 && column != 0);
+        counts[TRANSITIONS] = changes - i32::from(top > 0 && bits != 0);
         counts[HEIGHT] = rows - top;
         counts[SOLID] = solid;
         counts[WEIGHTED_SOLID] = solid * rows - positions;
-        let (min_depth, max_depth) = match hole_bits {
+        let (min_depth, max_depth) = match holes {
             0 => (rows, 0),
-            bits => (
-                bits.trailing_zeros() as i32 - top,
-                31 - bits.leading_zeros() as i32 - top,
+            holes => (
+                holes.trailing_zeros() as i32 - top,
+                31 - holes.leading_zeros() as i32 - top,
             ),
         };
         Column {
+            bits,
+            holes,
+            positions,
+            hole_positions,
             counts,
             height: (rows - top) as i16,
             min_depth: min_depth as i16,
@@ -300,198 +392,293 @@ impl BoardSums {
     pub fn of(board: &Board) -> BoardSums {
         let rows = board.rows.kept() as i32;
         let shift = board.rows.count() as u32 - rows as u32;
-        let columns: [u32; WIDTH] = board.columns.map(|column| column >> shift);
+        let bits: [u32; WIDTH] = board.columns.map(|column| column >> shift);
         let mut sums = BoardSums {
             board: *board,
             rows,
             shift,
-            columns,
-            counts: [[0; 8]; WIDTH],
+            columns: [Column::EMPTY; WIDTH],
             total: [0; 8],
-            heights: [WALL; 16],
-            min_depths: [rows as i16; 16],
-            max_depths: [0; 16],
             changes: [0; WIDTH + 1],
             all_changes: 0,
             full_left: [u32::MAX; WIDTH + 1],
             full_right: [u32::MAX; WIDTH + 1],
         };
-        for (x, &bits) in columns.iter().enumerate() {
-            let column = Column::of(bits, rows);
-            sums.counts[x] = column.counts;
+        // This is a loop, because a closure would not be compiled for the caller's instruction sets.
+        for x in 0..WIDTH {
+            let column = Column::of(bits[x], rows);
             for (total, count) in sums.total.iter_mut().zip(column.counts) {
                 *total += count;
             }
-            sums.heights[x + 1] = column.height;
-            sums.min_depths[x + 1] = column.min_depth;
-            sums.max_depths[x + 1] = column.max_depth;
-            sums.changes[x] = changes(x, &columns);
-            sums.full_left[x + 1] = sums.full_left[x] & bits;
+            sums.columns[x] = column;
+            sums.changes[x] = changes(x, &bits);
+            sums.full_left[x + 1] = sums.full_left[x] & bits[x];
         }
         for x in (0..WIDTH).rev() {
-            sums.full_right[x] = sums.full_right[x + 1] & columns[x];
+            sums.full_right[x] = sums.full_right[x + 1] & bits[x];
         }
-        sums.changes[WIDTH] = changes(WIDTH, &columns);
+        sums.changes[WIDTH] = changes(WIDTH, &bits);
         sums.all_changes = sums.changes.iter().sum();
         sums
     }
 
     /// Returns the features of the board itself, with 0 for rows cleared and for the lock height.
+    #[inline(always)]
     pub fn features(&self) -> Features {
-        self.assemble(
-            0,
-            0,
-            &self.total,
-            &self.heights,
-            &self.min_depths,
-            &self.max_depths,
-            self.all_changes,
-        )
+        let mut batch = Batch::new(self);
+        let lane = batch.push(0, 0);
+        batch.set_counts(lane, &self.total, self.all_changes);
+        batch.first()
     }
 
     /// Returns the features of a placement on this board.
-    #[inline(always)]
     pub fn features_after(&self, piece: Piece, placement: Placement) -> Features {
+        let mut batch = Batch::new(self);
+        let features = self.place(piece, placement, &mut batch, 0);
+        features.unwrap_or_else(|| batch.first())
+    }
+
+    /// Writes every placement of a piece and its value to `values`. The batch must be empty, and is empty afterwards.
+    #[inline(always)]
+    fn evaluate(
+        &self,
+        batch: &mut Batch,
+        piece: Piece,
+        weights: &Weights,
+        placements: &mut Placements,
+        values: &mut Vec<Valued>,
+    ) {
+        values.clear();
+        placements.find_inline(&self.board, piece);
+        // This is a loop, because a closure would not be compiled for the caller's instruction sets.
+        for &placement in placements.list() {
+            let features = self.place(piece, placement, batch, values.len());
+            let value = features.map_or(0.0, |features| features.value(weights));
+            values.push(Valued { placement, value });
+            if batch.count == LANES {
+                batch.evaluate(weights, values);
+                batch.clear(self);
+            }
+        }
+        if batch.count > 0 {
+            batch.evaluate(weights, values);
+            batch.clear(self);
+        }
+    }
+
+    /// Returns the features of a placement that clears rows. Adds any other placement to the batch; `position` is that of
+    /// its value.
+    #[inline(always)]
+    fn place(
+        &self,
+        piece: Piece,
+        placement: Placement,
+        batch: &mut Batch,
+        position: usize,
+    ) -> Option<Features> {
         let shape = column_shape(piece, placement.orientation);
         let above = self.board.rows.above() as i32;
         let lowest = i32::from(placement.y) + i32::from(shape.bottom);
         let lock_height = 19 - lowest;
-        let left = (placement.x + shape.left) as usize;
-        let right = left + usize::from(shape.width);
+        let (left, width) = (
+            (placement.x + shape.left) as usize,
+            usize::from(shape.width),
+        );
+        let right = left + width;
         let row = i32::from(placement.y) + i32::from(shape.top) + above;
         let mut full = self.full_left[left] & self.full_right[right];
-        let mut columns = [0u32; 4];
-        for (dx, new) in columns
-            .iter_mut()
-            .enumerate()
-            .take(usize::from(shape.width))
-        {
-            let cells = u32::from(shape.masks[dx]) << row >> self.shift;
-            *new = self.columns[left + dx] | cells;
-            full &= *new;
+        let mut cells = [0u32; 4];
+        for (dx, cells) in cells.iter_mut().enumerate().take(width) {
+            *cells = u32::from(shape.masks[dx]) << row >> self.shift;
+            full &= self.columns[left + dx].bits | *cells;
         }
         if full != 0 {
-            return self.features_with_lines(piece, placement, lock_height);
+            let locked = self.board.lock(piece, placement);
+            let mut features = BoardSums::of(&locked.board).features();
+            features.0[0] = i32::from(locked.lines);
+            features.0[1] = lock_height;
+            return Some(features);
         }
-        self.features_without_lines(shape, left, &columns, lock_height)
+        let lane = batch.push(position, lock_height);
+        let (mut total, mut row_changes) = (self.total, self.all_changes);
+        let mut before = if left > 0 {
+            self.columns[left - 1].bits
+        } else {
+            0
+        };
+        for (dx, &cells) in cells.iter().enumerate().take(width) {
+            let x = left + dx;
+            let old = &self.columns[x];
+            let column = old.fill(cells, self.rows);
+            for (total, (new, old)) in total.iter_mut().zip(column.counts.iter().zip(&old.counts)) {
+                *total += new - old;
+            }
+            batch.set_column(lane, x, &column);
+            row_changes += changes_between(x, before, column.bits) - self.changes[x];
+            before = column.bits;
+        }
+        let after = if right < WIDTH {
+            self.columns[right].bits
+        } else {
+            0
+        };
+        row_changes += changes_between(right, before, after) - self.changes[right];
+        batch.set_counts(lane, &total, row_changes);
+        None
+    }
+}
+
+/// Number of placements that are evaluated at once. One small number of each fills a vector register.
+const LANES: usize = 16;
+
+/// One number for each placement of a batch.
+type Lanes<T> = [T; LANES];
+
+/// Placements without cleared rows, whose features are computed at once.
+struct Batch {
+    count: usize,
+    /// Positions of the placements in the list of values.
+    positions: Lanes<usize>,
+    rows: i16,
+    /// The heights of the columns, between those of the walls.
+    heights: [Lanes<i16>; WIDTH + 2],
+    min_depths: [Lanes<i16>; WIDTH],
+    max_depths: [Lanes<i16>; WIDTH],
+    counts: [Lanes<i32>; 7],
+    row_changes: Lanes<i32>,
+    lock_heights: Lanes<i32>,
+}
+
+impl Batch {
+    /// Creates a batch for placements on a board.
+    #[inline(always)]
+    fn new(sums: &BoardSums) -> Batch {
+        let mut batch = Batch {
+            count: 0,
+            positions: [0; LANES],
+            rows: sums.rows as i16,
+            heights: [[WALL; LANES]; WIDTH + 2],
+            min_depths: [[0; LANES]; WIDTH],
+            max_depths: [[0; LANES]; WIDTH],
+            counts: [[0; LANES]; 7],
+            row_changes: [0; LANES],
+            lock_heights: [0; LANES],
+        };
+        batch.clear(sums);
+        batch
     }
 
-    #[cold]
-    fn features_with_lines(
-        &self,
-        piece: Piece,
-        placement: Placement,
-        lock_height: i32,
-    ) -> Features {
-        let locked = self.board.lock(piece, placement);
-        let mut features = BoardSums::of(&locked.board).features();
-        features.0[0] = i32::from(locked.lines);
-        features.0[1] = lock_height;
+    /// Removes all placements.
+    #[inline(always)]
+    fn clear(&mut self, sums: &BoardSums) {
+        self.count = 0;
+        for (x, column) in sums.columns.iter().enumerate() {
+            self.heights[x + 1] = [column.height; LANES];
+            self.min_depths[x] = [column.min_depth; LANES];
+            self.max_depths[x] = [column.max_depth; LANES];
+        }
+    }
+
+    /// Adds a placement, of which the value belongs at `position` in the list of values. Returns its lane.
+    #[inline(always)]
+    fn push(&mut self, position: usize, lock_height: i32) -> usize {
+        let lane = self.count;
+        self.count += 1;
+        self.positions[lane] = position;
+        self.lock_heights[lane] = lock_height;
+        lane
+    }
+
+    /// Sets a column that differs from that of the board.
+    #[inline(always)]
+    fn set_column(&mut self, lane: usize, x: usize, column: &Column) {
+        self.heights[x + 1][lane] = column.height;
+        self.min_depths[x][lane] = column.min_depth;
+        self.max_depths[x][lane] = column.max_depth;
+    }
+
+    #[inline(always)]
+    fn set_counts(&mut self, lane: usize, total: &Counts, row_changes: i32) {
+        for (lanes, &count) in self.counts.iter_mut().zip(total) {
+            lanes[lane] = count;
+        }
+        self.row_changes[lane] = row_changes;
+    }
+
+    /// Returns the features of the first placement.
+    #[inline(always)]
+    fn first(&self) -> Features {
+        let lanes = self.features();
+        let mut features = Features([0; FEATURES]);
+        for (feature, lanes) in features.0.iter_mut().zip(&lanes) {
+            *feature = lanes[0];
+        }
         features
     }
 
+    /// Returns the features of all placements.
     #[inline(always)]
-    fn features_without_lines(
-        &self,
-        shape: &ColumnShape,
-        left: usize,
-        columns: &[u32; 4],
-        lock_height: i32,
-    ) -> Features {
-        let width = usize::from(shape.width);
-        let mut total = self.total;
-        let mut heights = self.heights;
-        let mut min_depths = self.min_depths;
-        let mut max_depths = self.max_depths;
-        let mut row_changes = self.all_changes;
-        let mut before = if left > 0 { self.columns[left - 1] } else { 0 };
-        for (dx, &bits) in columns.iter().enumerate().take(width) {
-            let x = left + dx;
-            let column = Column::of(bits, self.rows);
-            for ((total, new), old) in total.iter_mut().zip(column.counts).zip(self.counts[x]) {
-                *total += new - old;
+    fn features(&self) -> [Lanes<i32>; FEATURES] {
+        let (mut highest, mut lowest) = ([0i16; LANES], [WALL; LANES]);
+        let (mut well_cells, mut deep_wells) = ([0i16; LANES], [0i16; LANES]);
+        let mut steps = [0i16; LANES];
+        let (mut min_depth, mut max_depth) = ([self.rows; LANES], [0i16; LANES]);
+        for x in 1..=WIDTH {
+            let [left, own, right] = [x - 1, x, x + 1].map(|x| &self.heights[x]);
+            for lane in 0..LANES {
+                let depth = (left[lane].min(right[lane]) - own[lane]).max(0);
+                well_cells[lane] += depth;
+                deep_wells[lane] += i16::from(depth >= 3);
+                highest[lane] = highest[lane].max(own[lane]);
+                lowest[lane] = lowest[lane].min(own[lane]);
+                min_depth[lane] = min_depth[lane].min(self.min_depths[x - 1][lane]);
+                max_depth[lane] = max_depth[lane].max(self.max_depths[x - 1][lane]);
             }
-            heights[x + 1] = column.height;
-            min_depths[x + 1] = column.min_depth;
-            max_depths[x + 1] = column.max_depth;
-            let new = if x > 0 {
-                (before ^ bits).count_ones() as i32
-            } else {
-                -(bits.count_ones() as i32)
-            };
-            row_changes += new - self.changes[x];
-            before = bits;
+            if x > 1 {
+                for lane in 0..LANES {
+                    steps[lane] += (own[lane] - left[lane]).abs();
+                }
+            }
         }
-        let x = left + width;
-        let new = if x < WIDTH {
-            (before ^ self.columns[x]).count_ones() as i32
-        } else {
-            -(before.count_ones() as i32)
-        };
-        row_changes += new - self.changes[x];
-        self.assemble(
-            0,
-            lock_height,
-            &total,
-            &heights,
-            &min_depths,
-            &max_depths,
-            row_changes,
-        )
+        let mut features = [[0; LANES]; FEATURES];
+        for lane in 0..LANES {
+            let pile_height = i32::from(highest[lane]);
+            // `changes` does not include the pile's height for each of the two walls.
+            features[10][lane] = self.row_changes[lane] + 2 * pile_height;
+            features[2][lane] = i32::from(well_cells[lane]);
+            features[3][lane] = i32::from(deep_wells[lane]);
+            features[7][lane] = i32::from(min_depth[lane]);
+            features[8][lane] = i32::from(max_depth[lane]);
+            features[12][lane] = pile_height;
+            features[13][lane] = i32::from(highest[lane] - lowest[lane]);
+            features[16][lane] = i32::from(steps[lane]);
+        }
+        features[1] = self.lock_heights;
+        features[4] = self.counts[HOLES];
+        features[5] = self.counts[WEIGHTED_HOLES];
+        features[6] = self.counts[HOLE_DEPTHS];
+        features[9] = self.counts[TRANSITIONS];
+        features[11] = self.counts[HEIGHT];
+        features[14] = self.counts[SOLID];
+        features[15] = self.counts[WEIGHTED_SOLID];
+        features
     }
 
+    /// Writes the values of all placements. They are the same as those of [`Features::value`], because the terms are added
+    /// in the same order.
     #[inline(always)]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a struct for these arguments would be used only here"
-    )]
-    fn assemble(
-        &self,
-        lines: i32,
-        lock_height: i32,
-        total: &Counts,
-        heights: &PerColumn,
-        min_depths: &PerColumn,
-        max_depths: &PerColumn,
-        row_changes: i32,
-    ) -> Features {
-        let (mut highest, mut lowest) = (0, WALL);
-        let (mut well_cells, mut deep_wells, mut steps) = (0i16, 0i16, 0i16);
-        for x in 1..=WIDTH {
-            let depth = (heights[x - 1].min(heights[x + 1]) - heights[x]).max(0);
-            well_cells += depth;
-            deep_wells += i16::from(depth >= 3);
-            highest = highest.max(heights[x]);
-            lowest = lowest.min(heights[x]);
+    fn evaluate(&self, weights: &Weights, values: &mut [Valued]) {
+        let features = self.features();
+        // No rows are cleared, so the first term is 0.
+        let mut sums = [weights[0] * 0.0; LANES];
+        for feature in ORDER {
+            for lane in 0..LANES {
+                sums[lane] += weights[feature] * f64::from(features[feature][lane]);
+            }
         }
-        for x in 2..=WIDTH {
-            steps += (heights[x] - heights[x - 1]).abs();
+        for (&position, sum) in self.positions.iter().zip(sums).take(self.count) {
+            values[position].value = sum;
         }
-        let min_depth = min_depths
-            .iter()
-            .fold(self.rows as i16, |least, &depth| least.min(depth));
-        let max_depth = max_depths.iter().fold(0, |most, &depth| most.max(depth));
-        let highest = i32::from(highest);
-        Features([
-            lines,
-            lock_height,
-            i32::from(well_cells),
-            i32::from(deep_wells),
-            total[HOLES],
-            total[WEIGHTED_HOLES],
-            total[HOLE_DEPTHS],
-            i32::from(min_depth),
-            i32::from(max_depth),
-            total[TRANSITIONS],
-            // `changes` does not include the pile's height for each of the two walls.
-            row_changes + 2 * highest,
-            total[HEIGHT],
-            highest,
-            highest - i32::from(lowest),
-            total[SOLID],
-            total[WEIGHTED_SOLID],
-            i32::from(steps),
-        ])
     }
 }
 
@@ -502,9 +689,17 @@ impl BoardSums {
 /// only the negated number of filled cells, and the caller adds the pile's height.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
+    let left = if x > 0 { columns[x - 1] } else { 0 };
+    let right = if x < WIDTH { columns[x] } else { 0 };
+    changes_between(x, left, right)
+}
+
+/// Returns the result of [`changes`] for the columns to the left and to the right of the boundary `x`. A wall is 0.
+#[inline(always)]
+fn changes_between(x: usize, left: u32, right: u32) -> i32 {
+    let count = (left ^ right).count_ones() as i32;
     match x {
-        0 => -(columns[0].count_ones() as i32),
-        WIDTH => -(columns[WIDTH - 1].count_ones() as i32),
-        x => (columns[x - 1] ^ columns[x]).count_ones() as i32,
+        0 | WIDTH => -count,
+        _ => count,
     }
 }

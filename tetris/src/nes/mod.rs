@@ -18,7 +18,7 @@ mod shapes;
 pub use board::{Board, BoardError, Locked, Rows};
 pub use features::{
     BoardSums, FEATURE_NAMES, FEATURES, Features, Valued, WEIGHTS_BFS, WEIGHTS_BFS33, Weights,
-    evaluate_all,
+    best_of_each_piece, evaluate_all,
 };
 pub use generator::{
     ARTICLE_GAME_LENGTH, ArticleSets, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS, Cartridge,
