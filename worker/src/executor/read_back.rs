@@ -23,12 +23,16 @@ impl Executor {
         }
         let cancelled = self.begin_reading();
         let progress = &self.state.progress;
+        let searched = progress.depth.load(Ordering::Relaxed);
         // The worker expands nothing, so others do not wait for it.
         progress.begin_depth(0, 0);
         tokio::select! {
             biased;
             _ = cancelled => Err(OrderError::superseded("reading back was cancelled")),
-            nodes = self.find_nodes(&order.run) => nodes,
+            nodes = self.find_nodes(&order.run) => {
+                progress.depth.store(searched, Ordering::Relaxed);
+                nodes
+            }
         }
     }
 
@@ -55,7 +59,6 @@ impl Executor {
         let archive = Archive::open(&self.objects, manifest, tables.await??)?;
         let progress = &self.state.progress.depth;
         let read = read_game(&self.env, archive, None, progress).await?;
-        progress.store(0, Ordering::Relaxed);
         if read.nodes.len() > MAX_GAME_NODES {
             let reason = format!("the game has {} nodes", read.nodes.len());
             return Err(OrderError::Worker(reason));
