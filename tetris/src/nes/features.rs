@@ -93,7 +93,7 @@ impl Features {
     }
 
     /// Returns the value, which is the weighted sum of the features. If four rows were cleared, the first term is −10⁹.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     pub fn value(&self, weights: &Weights) -> f64 {
         let mut sum = match self.0[0] {
             4 => TETRIS,
@@ -147,7 +147,7 @@ pub fn best_of_each_piece(
 }
 
 /// Implements [`evaluate_all`]. The function is inlined, so it is compiled for the caller's instruction sets.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn evaluate_all_portable(
     board: &Board,
     piece: Piece,
@@ -160,7 +160,7 @@ fn evaluate_all_portable(
 }
 
 /// Implements [`best_of_each_piece`] like [`evaluate_all_portable`].
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn best_of_each_piece_portable(
     board: &Board,
     weights: &Weights,
@@ -262,6 +262,9 @@ type Counts = [i32; 8];
 /// Height that represents a wall. It is greater than the height of any column.
 const WALL: i16 = 64;
 
+// On x86-64, functions are inlined so that they are compiled for the caller's instruction sets. Elsewhere this would only make
+// the program larger, such as the WebAssembly of the web pages.
+
 /// Counts for a board, with which the features of a move are computed quickly: a move without cleared rows changes at
 /// most four columns.
 #[derive(Clone, Copy, Debug)]
@@ -297,7 +300,7 @@ struct Column {
 }
 
 /// Returns the sum of the positions of the set bits. Counting bits five times is faster here than a lookup table.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn position_sum(bits: u32) -> i32 {
     const DIGITS: [u32; 5] = [
         0xaaaa_aaaa,
@@ -326,19 +329,19 @@ impl Column {
     };
 
     /// Computes the counts for a column with `rows` rows. Bit 0 is the top row.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn of(bits: u32, rows: i32) -> Column {
         let holes = Column::holes(bits, rows);
         Column::with(bits, holes, position_sum(bits), position_sum(holes), rows)
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn holes(bits: u32, rows: i32) -> u32 {
         !bits & bits << 1 & ((1 << rows) - 1)
     }
 
     /// Fills the empty cells in `cells`, which are consecutive.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn fill(&self, cells: u32, rows: i32) -> Column {
         let bits = self.bits | cells;
         let holes = Column::holes(bits, rows);
@@ -352,7 +355,7 @@ impl Column {
         Column::with(bits, holes, positions, hole_positions, rows)
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn with(bits: u32, holes: u32, positions: i32, hole_positions: i32, rows: i32) -> Column {
         let top = bits.trailing_zeros().min(rows as u32) as i32;
         let (solid, hole_count) = (bits.count_ones() as i32, holes.count_ones() as i32);
@@ -388,7 +391,7 @@ impl Column {
 
 impl BoardSums {
     /// Computes the counts of a board.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     pub fn of(board: &Board) -> BoardSums {
         let rows = board.rows.kept() as i32;
         let shift = board.rows.count() as u32 - rows as u32;
@@ -423,7 +426,7 @@ impl BoardSums {
     }
 
     /// Returns the features of the board itself, with 0 for rows cleared and for the lock height.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     pub fn features(&self) -> Features {
         let mut batch = Batch::new(self);
         let lane = batch.push(0, 0);
@@ -439,7 +442,7 @@ impl BoardSums {
     }
 
     /// Writes every placement of a piece and its value to `values`. The batch must be empty, and is empty afterwards.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn evaluate(
         &self,
         batch: &mut Batch,
@@ -468,7 +471,7 @@ impl BoardSums {
 
     /// Returns the features of a placement that clears rows. Adds any other placement to the batch; `position` is that of
     /// its value.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn place(
         &self,
         piece: Piece,
@@ -551,7 +554,7 @@ struct Batch {
 
 impl Batch {
     /// Creates a batch for placements on a board.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn new(sums: &BoardSums) -> Batch {
         let mut batch = Batch {
             count: 0,
@@ -569,7 +572,7 @@ impl Batch {
     }
 
     /// Removes all placements.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn clear(&mut self, sums: &BoardSums) {
         self.count = 0;
         for (x, column) in sums.columns.iter().enumerate() {
@@ -580,7 +583,7 @@ impl Batch {
     }
 
     /// Adds a placement, of which the value belongs at `position` in the list of values. Returns its lane.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn push(&mut self, position: usize, lock_height: i32) -> usize {
         let lane = self.count;
         self.count += 1;
@@ -590,14 +593,14 @@ impl Batch {
     }
 
     /// Sets a column that differs from that of the board.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn set_column(&mut self, lane: usize, x: usize, column: &Column) {
         self.heights[x + 1][lane] = column.height;
         self.min_depths[x][lane] = column.min_depth;
         self.max_depths[x][lane] = column.max_depth;
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn set_counts(&mut self, lane: usize, total: &Counts, row_changes: i32) {
         for (lanes, &count) in self.counts.iter_mut().zip(total) {
             lanes[lane] = count;
@@ -606,7 +609,7 @@ impl Batch {
     }
 
     /// Returns the features of the first placement.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn first(&self) -> Features {
         let lanes = self.features();
         let mut features = Features([0; FEATURES]);
@@ -617,7 +620,7 @@ impl Batch {
     }
 
     /// Returns the features of all placements.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn features(&self) -> [Lanes<i32>; FEATURES] {
         let (mut highest, mut lowest) = ([0i16; LANES], [WALL; LANES]);
         let (mut well_cells, mut deep_wells) = ([0i16; LANES], [0i16; LANES]);
@@ -666,7 +669,7 @@ impl Batch {
 
     /// Writes the values of all placements. They are the same as those of [`Features::value`], because the terms are added
     /// in the same order.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     fn evaluate(&self, weights: &Weights, values: &mut [Valued]) {
         let features = self.features();
         // No rows are cleared, so the first term is 0.
@@ -687,7 +690,7 @@ impl Batch {
 /// A wall differs from its neighbouring column in the column's empty cells up to the pile's height. The number of
 /// these cells is the pile's height minus the number of filled cells in the column. For a wall, this function returns
 /// only the negated number of filled cells, and the caller adds the pile's height.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     let left = if x > 0 { columns[x - 1] } else { 0 };
     let right = if x < WIDTH { columns[x] } else { 0 };
@@ -695,7 +698,7 @@ fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
 }
 
 /// Returns the result of [`changes`] for the columns to the left and to the right of the boundary `x`. A wall is 0.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn changes_between(x: usize, left: u32, right: u32) -> i32 {
     let count = (left ^ right).count_ones() as i32;
     match x {

@@ -49,7 +49,7 @@ impl Placements {
         &self.list
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     pub(crate) fn find_inline(&mut self, board: &Board, piece: Piece) {
         self.list.clear();
         let shapes = orientations(piece);
@@ -77,7 +77,7 @@ impl Placements {
 }
 
 /// Returns the positions at which all four cells are inside the board and empty.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
     // On each side, two columns without empty cells represent the wall.
     let mut empty = [0u32; WIDTH + 4];
@@ -98,7 +98,7 @@ fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
 }
 
 /// Returns the positions that can be reached from the spawn position.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
     let mut reached = [[0; WIDTH]; 4];
     reached[0][SPAWN_X] = fall(spawn, free[0][SPAWN_X]);
@@ -131,7 +131,7 @@ fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
 }
 
 /// Extends positions sideways and downwards within one orientation until nothing changes.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
     loop {
         let mut gained = 0;
@@ -149,7 +149,7 @@ fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
 
 /// Extends the positions in column `from` to column `to`, and downwards there. Returns a mask that is 0 if there are no
 /// new positions.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize) -> u32 {
     let new = reached[from] & free[to] & !reached[to];
     if new != 0 {
@@ -162,7 +162,7 @@ fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize)
 ///
 /// In each run, the addition carries from the lowest seed to the end of the run. The carry clears all bits that it
 /// passes except seeds, so the cleared bits and the seeds together are the result.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }
