@@ -7,10 +7,10 @@ mod common;
 
 use common::{list, numbers, rows, vectors};
 use hatebeam_tetris::nes::{
-    ARTICLE_GAME_LENGTH, ArticleSets, Board, BoardSums, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS,
-    Cartridge, Features, MAXOUT, Placement, Placements, Rows, Score, WEIGHTS_BFS, WEIGHTS_BFS33,
-    article_transition, best_of_each_piece, evaluate_all, first_transition, frames_per_row,
-    level_at, orientations, points, shape,
+    ARTICLE_GAME_LENGTH, ArticleSets, BestPlacements, Board, CARTRIDGE_ORDER,
+    CARTRIDGE_TRANSITIONS, Cartridge, FEATURES, Features, MAXOUT, Placement, Placements, Rows,
+    Score, Valued, WEIGHTS_BFS, WEIGHTS_BFS33, Weights, article_transition, first_transition,
+    frames_per_row, level_at, orientations, points, shape,
 };
 use hatebeam_tetris::{Piece, Rng};
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn features_and_values_match_test_vectors() {
     let mut moves = 0;
     for entry in list(&vectors["boards"]) {
         let board = Board::parse(Rows::Twenty, &rows(&entry["rows"])).unwrap();
-        let of_board = BoardSums::of(&board).features().0;
+        let of_board = Features::of_board(&board).0;
         let expected = numbers(&entry["board_features_2_to_16"]);
         assert_eq!(
             of_board[2..]
@@ -373,6 +373,21 @@ fn slow_features(board: &Board, lines: u8, lock_height: i32) -> [i32; 17] {
     f
 }
 
+/// Returns weights of several kinds: published, random of any size, and some that cannot be estimated.
+fn varied_weights(rng: &mut Rng) -> [Weights; 3] {
+    let scale = 10f64.powi(rng.below(9) as i32 - 4);
+    let random = WEIGHTS_BFS.map(|_| scale * (rng.below(2001) as f64 - 1000.0));
+    let unusual = match rng.below(4) {
+        0 => [0.0; FEATURES],
+        1 => [1e-310; FEATURES],
+        2 => [1e200; FEATURES],
+        _ => WEIGHTS_BFS33,
+    };
+    let mut all = [WEIGHTS_BFS, random, unusual];
+    all.rotate_left(rng.below(3));
+    all
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
@@ -390,21 +405,36 @@ proptest! {
     }
 
     #[test]
-    fn evaluate_all_gives_same_values_as_single_evaluations(seed: u64) {
+    fn best_placements_are_those_of_exhaustive_search(seed: u64) {
         let mut rng = Rng::new(seed);
-        let (mut finder, mut values) = (Placements::new(), Vec::new());
-        for rule in Rows::ALL {
+        let mut finder = Placements::new();
+        let mut found = Vec::new();
+        for (rule, weights) in Rows::ALL.into_iter().zip(varied_weights(&mut rng)) {
             let board = random_board(rule, &mut rng);
-            let best = best_of_each_piece(&board, &WEIGHTS_BFS, &mut finder, &mut values);
+            let mut best = BestPlacements::new(rule, weights);
+            let of_each_piece = best.of_each_piece(&board);
+            let least_values = best.least_values(&board);
             for piece in Piece::ALL {
-                evaluate_all(&board, piece, &WEIGHTS_BFS, &mut finder, &mut values);
-                let least = values.iter().map(|valued| valued.value).reduce(f64::min);
-                prop_assert_eq!(best[piece.index()].map(|valued| valued.value), least);
-                let placements: Vec<Placement> = values.iter().map(|valued| valued.placement).collect();
-                prop_assert_eq!(finder.find(&board, piece), &placements[..]);
-                for valued in &values {
-                    let single = Features::of(&board, piece, valued.placement).value(&WEIGHTS_BFS);
-                    prop_assert_eq!(valued.value, single);
+                let value = |&placement: &Placement| Valued {
+                    placement,
+                    value: Features::of(&board, piece, placement).value(&weights),
+                };
+                let mut all: Vec<Valued> = finder.find(&board, piece).iter().map(value).collect();
+                all.sort_by(|a, b| a.value.total_cmp(&b.value).then(a.placement.cmp(&b.placement)));
+                let index = piece.index();
+                prop_assert_eq!(of_each_piece[index], all.first().copied(), "{:?}\n{}", weights, board);
+                let difference = all.first().map(|least| least_values[index].unwrap() - least.value);
+                let error = best.error().unwrap_or(0.0);
+                prop_assert!(difference.unwrap_or(0.0).abs() <= error, "{difference:?} {error}");
+                prop_assert_eq!(all.is_empty(), least_values[index].is_none());
+                for count in [1, 3, 5] {
+                    best.candidates(&board, piece, count, &mut found);
+                    for valued in &found {
+                        prop_assert!(all.contains(valued));
+                    }
+                    for valued in all.iter().take(count) {
+                        prop_assert!(found.contains(valued), "{:?} of {:?}", valued, found);
+                    }
                 }
             }
         }

@@ -2,7 +2,9 @@
 //! the results that the article published. Lower values of placements and boards are better.
 
 use super::{Search, View};
-use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
+use hatebeam_tetris::nes::{
+    BestPlacements, Numbering, Placement, Placements, Rows, Valued, Weights,
+};
 
 /// Number added to the value of a sequence of placements for each tetris (four rows cleared at once) before its last
 /// placement.
@@ -15,10 +17,9 @@ pub(super) const LOST: f64 = 1e9;
 /// lowest number in [`Numbering`].
 #[derive(Clone, Debug)]
 pub struct Bfs {
-    weights: Weights,
+    best: BestPlacements,
     numbering: Numbering,
     first: Placements,
-    second: Placements,
     values: Vec<Valued>,
 }
 
@@ -26,10 +27,9 @@ impl Bfs {
     /// Creates the search for boards with the rule set `rows`.
     pub fn new(rows: Rows, weights: Weights) -> Bfs {
         Bfs {
-            weights,
+            best: BestPlacements::new(rows, weights),
             numbering: Numbering::new(rows),
             first: Placements::new(),
-            second: Placements::new(),
             values: Vec::new(),
         }
     }
@@ -40,13 +40,8 @@ impl Search for Bfs {
         let mut best: Option<(f64, u16, Placement)> = None;
         for &placement in self.first.find(&view.board, view.current) {
             let locked = view.board.lock(view.current, placement);
-            evaluate_all(
-                &locked.board,
-                view.next,
-                &self.weights,
-                &mut self.second,
-                &mut self.values,
-            );
+            self.best
+                .candidates(&locked.board, view.next, 1, &mut self.values);
             let offset = if locked.lines == 4 { TETRIS } else { 0.0 };
             let least = self
                 .values

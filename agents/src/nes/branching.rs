@@ -6,8 +6,7 @@ use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{
-    Board, Numbering, Placement, Placements, Rows, Valued, Weights, article_transition,
-    best_of_each_piece, evaluate_all,
+    BestPlacements, Board, Numbering, Placement, Rows, Valued, Weights, article_transition,
 };
 use std::str::FromStr;
 use thiserror::Error;
@@ -78,11 +77,14 @@ const SUM_ORDER: [Piece; 7] = [
 /// result. If it reaches a placement that clears four rows (a tetris), it chooses this placement immediately.
 #[derive(Clone, Debug)]
 pub struct Branching {
-    weights: Weights,
     widths: Widths,
     numbering: Numbering,
-    placements: Placements,
     values: Vec<Valued>,
+    best: BestPlacements,
+    /// The last leaves with each hash of the board. A search often reaches a board again with pieces in another order.
+    known_leaves: Vec<Option<KnownLeaves>>,
+    /// Whether the values of leaves are exact.
+    is_exact: bool,
     /// Reusable lists of the best placements, indexed by the number of remaining unknown pieces.
     levels: Vec<Vec<Candidate>>,
 }
@@ -95,15 +97,45 @@ struct Candidate {
     placement: Placement,
 }
 
+/// The best placement of the last piece of the search.
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    /// Value of the placement, or `None` if the piece cannot spawn.
+    value: Option<f64>,
+    is_tetris: bool,
+}
+
+/// Number of boards whose leaves are remembered. A search with the article's widths reaches 525 boards.
+const KNOWN_LEAVES: usize = 1 << 10;
+
+/// The leaves on a board for each piece.
+#[derive(Clone, Copy, Debug)]
+struct KnownLeaves {
+    board: Board,
+    is_exact: bool,
+    leaves: [Leaf; 7],
+}
+
+impl Leaf {
+    /// Returns the value plus the bonus for `tetrises` earlier tetrises. If the placement itself is a tetris, its own bonus
+    /// is not included. The bonus is negative.
+    fn value(self, tetrises: u32) -> f64 {
+        let offset = if self.is_tetris { -TETRIS } else { 0.0 };
+        self.value
+            .map_or(LOST, |value| value + offset + f64::from(tetrises) * TETRIS)
+    }
+}
+
 impl Branching {
     /// Creates the search for boards with these rows.
     pub fn new(rows: Rows, weights: Weights, widths: Widths) -> Branching {
         Branching {
-            weights,
             widths,
             numbering: Numbering::new(rows),
-            placements: Placements::new(),
             values: Vec::new(),
+            best: BestPlacements::new(rows, weights),
+            known_leaves: vec![None; KNOWN_LEAVES],
+            is_exact: true,
             levels: vec![Vec::new(); widths.depth + 2],
         }
     }
@@ -116,13 +148,7 @@ impl Branching {
         count: usize,
         best: &mut Vec<Candidate>,
     ) {
-        evaluate_all(
-            board,
-            piece,
-            &self.weights,
-            &mut self.placements,
-            &mut self.values,
-        );
+        self.best.candidates(board, piece, count, &mut self.values);
         best.clear();
         for valued in &self.values {
             if best.len() == count && valued.value > best[count - 1].value {
@@ -146,10 +172,7 @@ impl Branching {
     /// `tetrises` is the number of tetrises since the position in which the search began.
     fn piece_value(&mut self, board: &Board, piece: Piece, depth: usize, tetrises: u32) -> f64 {
         if depth == 0 {
-            let (placements, values) = (&mut self.placements, &mut self.values);
-            evaluate_all(board, piece, &self.weights, placements, values);
-            let best = values.iter().min_by(|a, b| a.value.total_cmp(&b.value));
-            return leaf_value(board, piece, best.copied(), tetrises);
+            return self.leaves(board)[piece.index()].value(tetrises);
         }
         let mut best = std::mem::take(&mut self.levels[depth]);
         self.collect_best(board, piece, self.widths.inner, &mut best);
@@ -167,15 +190,62 @@ impl Branching {
         least.unwrap_or(LOST)
     }
 
+    /// Returns the leaves on a board for each piece.
+    fn leaves(&mut self, board: &Board) -> [Leaf; 7] {
+        let slot = (board.hash() >> (64 - KNOWN_LEAVES.ilog2())) as usize;
+        match &self.known_leaves[slot] {
+            Some(known) if known.board == *board && known.is_exact == self.is_exact => known.leaves,
+            _ => {
+                let leaves = self.find_leaves(board);
+                self.known_leaves[slot] = Some(KnownLeaves {
+                    board: *board,
+                    is_exact: self.is_exact,
+                    leaves,
+                });
+                leaves
+            }
+        }
+    }
+
+    fn find_leaves(&mut self, board: &Board) -> [Leaf; 7] {
+        // A placement that is a tetris always has a value this low.
+        let is_low = |value: f64| value < TETRIS / 2.0;
+        if self.is_exact {
+            let best = self.best.of_each_piece(board);
+            Piece::ALL.map(|piece| {
+                let best = best[piece.index()];
+                let is_tetris = best.is_some_and(|best| {
+                    is_low(best.value) && board.lock(piece, best.placement).lines == 4
+                });
+                Leaf {
+                    value: best.map(|best| best.value),
+                    is_tetris,
+                }
+            })
+        } else {
+            self.best.least_values(board).map(|value| Leaf {
+                value,
+                is_tetris: value.is_some_and(is_low),
+            })
+        }
+    }
+
+    /// Returns the values of placements of the current piece.
+    fn evaluate(&mut self, view: &View, candidates: &[Candidate], is_exact: bool) -> Vec<f64> {
+        self.is_exact = is_exact;
+        let value = |candidate: &Candidate| {
+            let locked = view.board.lock(view.current, candidate.placement);
+            self.piece_value(&locked.board, view.next, self.widths.depth, 0)
+        };
+        candidates.iter().map(value).collect()
+    }
+
     /// Returns the expected value of a board over all possible next pieces. `last` is the piece that was placed last.
     fn expected_value(&mut self, board: &Board, last: Piece, depth: usize, tetrises: u32) -> f64 {
-        let leaves = (depth == 0).then(|| {
-            let (placements, values) = (&mut self.placements, &mut self.values);
-            best_of_each_piece(board, &self.weights, placements, values)
-        });
+        let leaves = (depth == 0).then(|| self.leaves(board));
         SUM_ORDER.iter().fold(0.0, |sum, &next| {
             let value = match &leaves {
-                Some(best) => leaf_value(board, next, best[next.index()], tetrises),
+                Some(leaves) => leaves[next.index()].value(tetrises),
                 None => self.piece_value(board, next, depth, tetrises),
             };
             sum + article_transition(last, next) * value
@@ -183,35 +253,33 @@ impl Branching {
     }
 }
 
-/// Returns the value of the best placement of `piece`, the last piece of the search, plus the bonus for `tetrises` earlier
-/// tetrises. If this placement is a tetris, its own bonus is not included. The bonus is negative.
-fn leaf_value(board: &Board, piece: Piece, best: Option<Valued>, tetrises: u32) -> f64 {
-    let Some(best) = best else {
-        return LOST;
-    };
-    // A placement that is a tetris always has a value this low. Checking the value first avoids locking the piece in
-    // most cases.
-    let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
-    let offset = if is_tetris { -TETRIS } else { 0.0 };
-    best.value + offset + f64::from(tetrises) * TETRIS
-}
-
 impl Search for Branching {
     fn choose(&mut self, view: &View) -> Placement {
         let mut candidates = Vec::new();
-        self.collect_best(
-            &view.board,
-            view.current,
-            self.widths.first,
-            &mut candidates,
-        );
-        let mut best: Option<(f64, u16, Placement)> = None;
+        let (board, first) = (&view.board, self.widths.first);
+        self.collect_best(board, view.current, first, &mut candidates);
         for candidate in &candidates {
-            let locked = view.board.lock(view.current, candidate.placement);
-            if locked.lines == 4 {
+            if board.lock(view.current, candidate.placement).lines == 4 {
                 return candidate.placement;
             }
-            let value = self.piece_value(&locked.board, view.next, self.widths.depth, 0);
+        }
+        // Approximate values usually suffice, because the values of the candidates differ by more than the error. The
+        // factor is generous: the error of an expected value is at most that of a leaf.
+        let is_decided = |values: &[f64], error: f64| {
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let near = values.iter().filter(|&&value| value <= least + 4.0 * error);
+            near.count() == 1
+        };
+        let approximate = self
+            .best
+            .error()
+            .map(|error| (self.evaluate(view, &candidates, false), error));
+        let values = match approximate {
+            Some((values, error)) if is_decided(&values, error) => values,
+            _ => self.evaluate(view, &candidates, true),
+        };
+        let mut best: Option<(f64, u16, Placement)> = None;
+        for (candidate, &value) in candidates.iter().zip(&values) {
             let is_better = best.is_none_or(|(best_value, best_number, _)| {
                 value < best_value || value == best_value && candidate.number < best_number
             });

@@ -192,6 +192,14 @@ impl Board {
         bit >= 0 && self.columns[x] >> bit & 1 == 1
     }
 
+    /// Returns a hash of the cells. The highest bits differ most between similar boards.
+    pub fn hash(&self) -> u64 {
+        let mix = |hash: u64, &column: &u32| {
+            (hash.rotate_left(23) ^ u64::from(column)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        self.columns.iter().fold(0, mix)
+    }
+
     /// Returns whether no cell is filled.
     pub fn is_empty(&self) -> bool {
         self.columns == [0; WIDTH]

@@ -6,7 +6,11 @@
 //! Rows are numbered from the top: row 0 is the highest visible row. A placement consists of the orientation and the
 //! centre of a resting piece.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod best;
 mod board;
+mod estimate;
 mod features;
 mod generator;
 mod patterns;
@@ -15,11 +19,9 @@ mod profile;
 mod scoring;
 mod shapes;
 
+pub use best::{BestPlacements, Valued};
 pub use board::{Board, BoardError, Locked, Rows};
-pub use features::{
-    BoardSums, FEATURE_NAMES, FEATURES, Features, Valued, WEIGHTS_BFS, WEIGHTS_BFS33, Weights,
-    best_of_each_piece, evaluate_all,
-};
+pub use features::{FEATURE_NAMES, FEATURES, Features, WEIGHTS_BFS, WEIGHTS_BFS33, Weights};
 pub use generator::{
     ARTICLE_GAME_LENGTH, ArticleSets, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS, Cartridge,
     article_transition,

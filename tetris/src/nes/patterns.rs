@@ -3,8 +3,8 @@
 //! neighbouring columns, and every combination has its own weight. The value estimates the points of the rest of the
 //! game, in units of the points at level 0, where each cleared row reduces the value of later rows by 1 %.
 
+use super::best::Valued;
 use super::board::Board;
-use super::features::Valued;
 use super::placements::Placements;
 use super::profile::{Profile, STACK};
 use super::scoring::points;
@@ -82,7 +82,7 @@ fn evaluate_portable(
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod fast {
-    pub(super) use super::super::features::fast::available;
+    pub(super) use super::super::avx2::available;
     use super::{Board, Piece, Placements, Valued, evaluate_portable};
 
     pub(super) fn evaluate(

@@ -26,8 +26,16 @@ pub struct Placements {
     list: Vec<Placement>,
 }
 
-/// A set of positions: for each orientation and each column of the centre, a mask of the rows of the centre.
-type Positions = [[u32; WIDTH]; 4];
+/// Number of pairs of neighbouring columns.
+const PAIRS: usize = WIDTH / 2;
+
+/// A set of positions: for each pair of columns of the centre and each orientation, two masks of the rows of the centre. The
+/// lower half of a word is the mask for the column on the left. If a piece has fewer than four orientations, they are
+/// repeated.
+type Positions = [[u64; 4]; PAIRS];
+
+/// Number of empty rows at the top of a board with which a piece can reach every column and orientation in the third row.
+const OPEN_ROWS: usize = 5;
 
 impl Placements {
     /// Creates an empty buffer.
@@ -52,17 +60,11 @@ impl Placements {
     #[cfg_attr(target_arch = "x86_64", inline(always))]
     pub(crate) fn find_inline(&mut self, board: &Board, piece: Piece) {
         self.list.clear();
-        let shapes = orientations(piece);
-        let free = free_positions(board, shapes);
+        let rests = Rests::of(board, piece);
         let above = board.rows.above();
-        if free[0][SPAWN_X] >> above & 1 == 0 {
-            return;
-        }
-        let reached = flood(&free, shapes.len(), 1 << above);
-        for orientation in 0..shapes.len() {
+        for orientation in 0..orientations(piece).len() {
             for x in 0..WIDTH {
-                // A piece rests if the row below, which is the next higher bit, is not free.
-                let mut rests = reached[orientation][x] & !(free[orientation][x] >> 1);
+                let mut rests = rests.rows(orientation, x);
                 while rests != 0 {
                     self.list.push(Placement {
                         orientation: orientation as u8,
@@ -76,86 +78,114 @@ impl Placements {
     }
 }
 
+/// The resting positions that a piece can reach.
+pub(super) struct Rests(Positions);
+
+impl Rests {
+    /// Finds the positions.
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
+    pub(super) fn of(board: &Board, piece: Piece) -> Rests {
+        let free = free_positions(board, orientations(piece));
+        let above = board.rows.above();
+        let mut reached = [[0; 4]; PAIRS];
+        if board.columns.iter().fold(0, |all, column| all | column) % (1 << (above + OPEN_ROWS))
+            == 0
+        {
+            for pair in 0..PAIRS {
+                for to in 0..4 {
+                    reached[pair][to] =
+                        fall(free[pair][to] & 0x4_0000_0004 << above, free[pair][to]);
+                }
+            }
+        } else {
+            let (pair, column) = (SPAWN_X / 2, SPAWN_X % 2 * 32);
+            reached[pair][0] = fall(free[pair][0] & 1 << (above + column), free[pair][0]);
+        }
+        flood(&mut reached, &free);
+        for pair in 0..PAIRS {
+            for to in 0..4 {
+                // A piece rests if the row below, which is the next higher bit, is not free.
+                reached[pair][to] &= !(free[pair][to] >> 1);
+            }
+        }
+        Rests(reached)
+    }
+
+    /// Returns a mask of the rows of the centre in one orientation and column.
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
+    pub(super) fn rows(&self, orientation: usize, x: usize) -> u32 {
+        (self.0[x / 2][orientation] >> (x % 2 * 32)) as u32
+    }
+}
+
 /// Returns the positions at which all four cells are inside the board and empty.
 #[cfg_attr(target_arch = "x86_64", inline(always))]
 fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
-    // On each side, two columns without empty cells represent the wall.
-    let mut empty = [0u32; WIDTH + 4];
-    for (padded, column) in empty[2..].iter_mut().zip(&board.columns) {
-        *padded = !column & board.mask();
+    // On each side, columns without empty cells represent the wall.
+    const LANES: usize = if cfg!(target_arch = "wasm32") {
+        WIDTH
+    } else {
+        16
+    };
+    let mut empty = [0u32; LANES + 4];
+    for x in 0..WIDTH {
+        empty[x + 2] = !board.columns[x] & board.mask();
     }
-    let mut free = [[0; WIDTH]; 4];
-    for (free, cells) in free.iter_mut().zip(shapes) {
-        *free = [u32::MAX; WIDTH];
+    let mut all = [[0; LANES]; 4];
+    for (free, cells) in all.iter_mut().zip(shapes) {
+        *free = [u32::MAX; LANES];
         for &(dx, dy) in cells {
-            let shifted = &empty[(2 + dx) as usize..][..WIDTH];
-            for (free, &empty) in free.iter_mut().zip(shifted) {
-                *free &= if dy >= 0 { empty >> dy } else { empty << -dy };
+            let shifted = &empty[(2 + dx) as usize..][..LANES];
+            for x in 0..LANES {
+                free[x] &= if dy >= 0 {
+                    shifted[x] >> dy
+                } else {
+                    shifted[x] << -dy
+                };
             }
+        }
+    }
+    let repeated = match shapes.len() {
+        1 => [0, 0, 0, 0],
+        2 => [0, 1, 0, 1],
+        _ => [0, 1, 2, 3],
+    };
+    let mut free = [[0; 4]; PAIRS];
+    for (pair, free) in free.iter_mut().enumerate() {
+        for (free, orientation) in free.iter_mut().zip(repeated) {
+            let columns: &[u32; LANES] = &all[orientation];
+            *free = u64::from(columns[2 * pair]) | u64::from(columns[2 * pair + 1]) << 32;
         }
     }
     free
 }
 
-/// Returns the positions that can be reached from the spawn position.
+/// Extends positions by all moves until nothing changes.
 #[cfg_attr(target_arch = "x86_64", inline(always))]
-fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
-    let mut reached = [[0; WIDTH]; 4];
-    reached[0][SPAWN_X] = fall(spawn, free[0][SPAWN_X]);
-    let mut changed = 1u32; // one bit per orientation
-    while changed != 0 {
-        let at = changed.trailing_zeros() as usize;
-        changed &= changed - 1;
-        shift(&mut reached[at], &free[at]);
-        // Turn in both directions. If there are two orientations, both turns lead to the same one.
-        let turns = [
-            (at + 1) % orientations,
-            (at + orientations - 1) % orientations,
-        ];
-        for to in turns {
-            if to == at {
-                continue;
-            }
-            let mut gained = 0;
-            for x in 0..WIDTH {
-                let new = reached[at][x] & free[to][x] & !reached[to][x];
-                if new != 0 {
-                    reached[to][x] = fall(reached[to][x] | new, free[to][x]);
-                    gained |= new;
-                }
-            }
-            changed |= u32::from(gained != 0) << to;
-        }
-    }
-    reached
-}
-
-/// Extends positions sideways and downwards within one orientation until nothing changes.
-#[cfg_attr(target_arch = "x86_64", inline(always))]
-fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
+fn flood(reached: &mut Positions, free: &Positions) {
+    // Each iteration moves the piece by one column to both sides and turns it in both directions, and then lets it fall.
     loop {
-        let mut gained = 0;
-        for x in 1..WIDTH {
-            gained |= step(reached, free, x - 1, x);
+        let old = *reached;
+        let mut gained = [0; 4];
+        for pair in 0..PAIRS {
+            for to in 0..4 {
+                let mut from = old[pair][to].rotate_left(32);
+                from |= old[pair][(to + 1) % 4] | old[pair][(to + 3) % 4];
+                if pair > 0 {
+                    from |= old[pair - 1][to] >> 32;
+                }
+                if pair + 1 < PAIRS {
+                    from |= old[pair + 1][to] << 32;
+                }
+                let new = from & free[pair][to] & !old[pair][to];
+                reached[pair][to] = fall(old[pair][to] | new, free[pair][to]);
+                gained[to] |= new;
+            }
         }
-        for x in (0..WIDTH - 1).rev() {
-            gained |= step(reached, free, x + 1, x);
-        }
-        if gained == 0 {
+        if gained.iter().fold(0, |all, &gained| all | gained) == 0 {
             return;
         }
     }
-}
-
-/// Extends the positions in column `from` to column `to`, and downwards there. Returns a mask that is 0 if there are no
-/// new positions.
-#[cfg_attr(target_arch = "x86_64", inline(always))]
-fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize) -> u32 {
-    let new = reached[from] & free[to] & !reached[to];
-    if new != 0 {
-        reached[to] = fall(reached[to] | new, free[to]);
-    }
-    new
 }
 
 /// Extends the positions in `seeds` downwards, which is towards higher bits, along runs of free positions.
@@ -163,7 +193,7 @@ fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize)
 /// In each run, the addition carries from the lowest seed to the end of the run. The carry clears all bits that it
 /// passes except seeds, so the cleared bits and the seeds together are the result.
 #[cfg_attr(target_arch = "x86_64", inline(always))]
-fn fall(seeds: u32, free: u32) -> u32 {
+fn fall(seeds: u64, free: u64) -> u64 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }
 
@@ -221,7 +251,7 @@ fn number_piece(rows: Rows, piece: Piece, numbers: &mut [u16]) {
             (orientation, x + 1, bit),
         ];
         for (orientation, x, bit) in moves {
-            if x >= WIDTH || free[orientation][x] >> bit & 1 == 0 {
+            if x >= WIDTH || free[x / 2][orientation] >> (x % 2 * 32 + bit) & 1 == 0 {
                 continue;
             }
             let number = &mut numbers[index(piece, orientation, x, bit)];

@@ -118,6 +118,6 @@ const fn by_columns(shape: &Shape) -> ColumnShape {
 
 /// Returns the cells of a piece in one orientation, grouped by column.
 #[inline(always)]
-pub(crate) fn column_shape(piece: Piece, orientation: u8) -> &'static ColumnShape {
-    &COLUMN_SHAPES[piece.index()][usize::from(orientation)]
+pub(crate) const fn column_shape(piece: Piece, orientation: u8) -> &'static ColumnShape {
+    &COLUMN_SHAPES[piece.index()][orientation as usize]
 }
