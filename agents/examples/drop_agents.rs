@@ -26,6 +26,7 @@ fn main() {
         .unwrap(),
         generator: GeneratorKind::Uniform,
         seed: 1,
+        previews: 1,
         most_pieces: argument(3, &u64::MAX.to_string()).parse().unwrap(),
     };
     let start = Instant::now();

@@ -10,6 +10,8 @@ pub mod options;
 mod parallel;
 pub mod pc;
 mod plot;
+#[cfg(not(target_family = "wasm"))]
+mod selection;
 mod stats;
 pub mod text;
 #[cfg(not(target_family = "wasm"))]
@@ -19,6 +21,8 @@ mod weights;
 
 pub use contest::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
 pub use parallel::play_numbered;
+#[cfg(not(target_family = "wasm"))]
+pub use selection::{SelectionRound, select_weights};
 pub use stats::Statistics;
 #[cfg(not(target_family = "wasm"))]
-pub use weights::{NesPlayer, WeightsError, WeightsFile};
+pub use weights::{DropPlayer, NesPlayer, WeightsError, WeightsFile};

@@ -1,11 +1,12 @@
 //! Objectives for tuning the weights of agents and searches. An objective is the mean score of games as a function of
 //! the weights.
 
+use crate::Statistics;
 use crate::drop::{DropRun, Registered};
 use crate::nes::{GameRules, Widths, play};
 use crate::weights::{NesPlayer, WeightsFile};
 use hatebeam_tetris::Piece;
-use hatebeam_tune::{Evaluation, Objective, Parameter};
+use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -36,6 +37,14 @@ pub enum RangeError {
     /// The span is not a positive number.
     #[error("span {0} is not positive")]
     Span(f64),
+    /// The player has no weight with this name.
+    #[error("unknown weight {name:?}: choose one of {known}")]
+    UnknownWeight {
+        /// The unknown name.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
 }
 
 /// Function that plays the game with the given number, using the given weights, and returns its score.
@@ -44,6 +53,10 @@ type Score<'a> = dyn Fn(&[f64], usize) -> f64 + Sync + 'a;
 /// Mean score of a player's games, as a function of the player's weights. The pieces do not depend on the weights.
 pub struct GamesObjective<'a> {
     player: &'static str,
+    names: &'static [&'static str],
+    /// Start values of all weights.
+    start: Vec<f64>,
+    /// The weights to tune.
     parameters: Vec<Parameter>,
     description: Value,
     games: usize,
@@ -52,53 +65,75 @@ pub struct GamesObjective<'a> {
     cancel: Arc<AtomicBool>,
 }
 
-fn parameters(names: &[&str], start: &[f64], span: &Span) -> Vec<Parameter> {
+/// Returns the parameters of the weights to tune, or of all weights if `tuned` is empty.
+fn parameters(
+    names: &[&str],
+    start: &[f64],
+    span: &Span,
+    tuned: &[TunedWeight],
+) -> Result<Vec<Parameter>, RangeError> {
     let greatest = start
         .iter()
         .fold(0.0, |greatest: f64, weight| greatest.max(weight.abs()));
-    let parameter = |(name, &start): (&&str, &f64)| {
+    let parameter = |weight: &TunedWeight| {
+        let Some(index) = names.iter().position(|name| *name == weight.name) else {
+            return Err(RangeError::UnknownWeight {
+                name: weight.name.clone(),
+                known: names.join(", "),
+            });
+        };
+        let start = start[index];
         let span = span.own * start.abs() + span.greatest * greatest;
-        Parameter {
-            name: (*name).to_owned(),
-            start,
-            min: start - span,
-            max: start + span,
-        }
+        Ok(weight.parameter(start, span))
     };
-    names.iter().zip(start).map(parameter).collect()
+    let all: Vec<TunedWeight> = names
+        .iter()
+        .map(|name| TunedWeight {
+            name: (*name).to_owned(),
+            range: None,
+        })
+        .collect();
+    let tuned = if tuned.is_empty() { &all } else { tuned };
+    tuned.iter().map(parameter).collect()
 }
 
 impl<'a> GamesObjective<'a> {
     /// Creates the objective for an agent for dropped pieces: the mean number of rows that it clears in the games
-    /// 0 to `games − 1`. An evaluation stops between games when `cancel` is true.
+    /// 0 to `games − 1`, and in further rounds in the games after them. If `tuned` is empty, all weights are tuned. An
+    /// evaluation stops between games when `cancel` is true. Returns an error if a weight in `tuned` is unknown.
     pub fn drop(
         agent: &'static Registered,
         start: &[f64],
+        tuned: &[TunedWeight],
         run: &'a DropRun,
         games: usize,
         cancel: Arc<AtomicBool>,
-    ) -> GamesObjective<'a> {
+    ) -> Result<GamesObjective<'a>, RangeError> {
         let score = move |weights: &[f64], number: usize| {
             let mut agent = agent.with_weights(weights);
             run.play(agent.as_mut(), number as u64).lines as f64
         };
-        GamesObjective {
+        Ok(GamesObjective {
             player: agent.name,
-            parameters: parameters(agent.weight_names, start, &DROP_SPAN),
+            names: agent.weight_names,
+            start: start.to_vec(),
+            parameters: parameters(agent.weight_names, start, &DROP_SPAN, tuned)?,
             description: json!({"games": games, "rules_sha256": digest(&format!("{run:?}"))}),
             games,
             unit: "lines",
             score: Box::new(score),
             cancel,
-        }
+        })
     }
 
     /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. Half the
-    /// width of a weight's range is about `span` times its start value. An evaluation stops between games when `cancel`
-    /// is true. Returns an error if the weights cannot be tuned one by one, or `span` is not positive.
+    /// width of a weight's range is about `span` times its start value. All rounds use the same lists. If `tuned` is
+    /// empty, all weights are tuned. An evaluation stops between games when `cancel` is true. Returns an error if the
+    /// weights cannot be tuned one by one, a weight in `tuned` is unknown, or `span` is not positive.
     pub fn nes(
         start: &NesPlayer,
         span: f64,
+        tuned: &[TunedWeight],
         rules: &'a GameRules,
         widths: Option<Widths>,
         sets: &'a [Vec<Piece>],
@@ -117,13 +152,16 @@ impl<'a> GamesObjective<'a> {
         };
         let score = move |weights: &[f64], number: usize| {
             let mut search = search.with_weights(rules.rows, widths, weights);
-            f64::from(play(search.as_mut(), &sets[number], rules).score.points)
+            let pieces = &sets[number % sets.len()];
+            f64::from(play(search.as_mut(), pieces, rules).score.points)
         };
         let letters = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.letter()).collect();
         let letters: Vec<String> = sets.iter().map(letters).collect();
         Ok(GamesObjective {
             player: search.name,
-            parameters: parameters(search.weight_names, &start.weights, &span),
+            names: search.weight_names,
+            start: start.weights.clone(),
+            parameters: parameters(search.weight_names, &start.weights, &span, tuned)?,
             description: json!({
                 "games": sets.len(), "pieces_sha256": digest(&letters.join("\n")), "rows": rules.rows.to_string(),
                 "level": rules.start_level, "stop_lines": rules.stop_lines, "widths": format!("{widths:?}"),
@@ -133,6 +171,15 @@ impl<'a> GamesObjective<'a> {
             score: Box::new(score),
             cancel,
         })
+    }
+
+    /// Returns all weights: the given values of the tuned weights, and the start values of the others.
+    fn file(&self, tuned: &[f64]) -> WeightsFile {
+        let mut file = WeightsFile::new(self.player, self.names, &self.start);
+        for (parameter, &value) in self.parameters.iter().zip(tuned) {
+            file.weights.insert(parameter.name.clone(), value);
+        }
+        file
     }
 
     /// Returns the unit of the values.
@@ -153,34 +200,33 @@ impl Objective for GamesObjective<'_> {
     fn description(&self) -> Value {
         let mut description = self.description.clone();
         description["player"] = self.player.into();
+        if self.parameters.len() < self.names.len() {
+            description["fixed"] = json!(self.start);
+        }
         description
     }
 
-    fn value(&self, weights: &[f64]) -> Option<f64> {
-        let mut sum = 0.0;
+    fn measure(&self, weights: &[f64], round: usize) -> Option<Measured> {
+        let named = self.file(weights).weights;
+        let weights: Vec<f64> = self.names.iter().map(|&name| named[name]).collect();
+        let mut scores = Vec::with_capacity(self.games);
         for number in 0..self.games {
             if self.cancel.load(Ordering::Relaxed) {
                 return None;
             }
-            sum += (self.score)(weights, number);
+            scores.push((self.score)(&weights, round * self.games + number));
         }
-        Some(sum / self.games as f64)
+        let statistics = Statistics::of(scores.into_iter())?;
+        Some(Measured {
+            value: statistics.mean,
+            half_width: statistics.half_width,
+        })
     }
 
     fn weights_file(&self, best: &Evaluation) -> String {
-        let names = self
-            .parameters
-            .iter()
-            .map(|parameter| parameter.name.clone());
-        let file = WeightsFile {
-            player: self.player.to_owned(),
-            weights: names.zip(best.weights.iter().copied()).collect(),
-        };
-        let text = toml::to_string(&file).expect("strings and numbers can be written as TOML");
-        format!(
-            "# Mean of {:.2} {} in {} games.\n{text}",
-            best.value, self.unit, self.games
-        )
+        let text = self.file(&best.weights).text();
+        let (value, games) = (best.value_text(self.unit), best.rounds * self.games);
+        format!("# Mean of {value} in {games} games.\n{text}")
     }
 }
 
@@ -199,7 +245,7 @@ mod tests {
             let weights = search.weights.to_vec();
             let player = NesPlayer { search, weights };
             let rules = &GameRules::ARTICLE;
-            GamesObjective::nes(&player, span, rules, None, &[], Arc::default())
+            GamesObjective::nes(&player, span, &[], rules, None, &[], Arc::default())
                 .map(|objective| objective.parameters)
         };
         let greatest = 25.267_981_421_496_216;
@@ -219,13 +265,15 @@ mod tests {
             game: DropGame::new(6, 10, PieceSet::standard()).unwrap(),
             generator: GeneratorKind::Uniform,
             seed: 3,
+            previews: 1,
             most_pieces: 300,
         };
         let agent = find_agent("bcts").unwrap();
         // Dellacherie's weights, with a reward for holes.
         let bad = [-1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 0.0, 0.0, 0.0];
-        let objective = GamesObjective::drop(agent, &bad, &run, 8, Arc::default());
-        let before = objective.value(&bad).unwrap();
+        let objective = GamesObjective::drop(agent, &bad, &[], &run, 8, Arc::default());
+        let objective = objective.unwrap();
+        let before = objective.measure(&bad, 0).unwrap().value;
         let settings = Settings {
             method: Method::CmaEs,
             seed: 1,
@@ -239,6 +287,10 @@ mod tests {
         let file = WeightsFile::read(&path).unwrap();
         let weights = file.in_order(agent.weight_names, &path).unwrap();
         assert_eq!((file.player.as_str(), &weights), ("bcts", &best.weights));
-        assert_eq!(objective.value(&weights), Some(best.value));
+        let again = objective.measure(&weights, 0).unwrap();
+        assert_eq!(
+            (again.value, again.half_width),
+            (best.value, best.half_width)
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Weights files, which contain the weights of an agent or a search.
 
+use crate::drop::{Registered, UnknownAgent, find_agent};
 use crate::nes::{RegisteredSearch, UnknownSearch, find_search, read_patterns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +47,9 @@ pub enum WeightsError {
         /// Names of the player's weights.
         names: String,
     },
+    /// The file is for an agent that does not exist.
+    #[error("{}", .0.display())]
+    Agent(PathBuf, #[source] UnknownAgent),
     /// The file is for a search that does not exist.
     #[error("{}", .0.display())]
     Search(PathBuf, #[source] UnknownSearch),
@@ -64,6 +68,20 @@ pub enum WeightsError {
 }
 
 impl WeightsFile {
+    /// Creates the contents of a file from weights in the order of their names.
+    pub fn new(player: &str, names: &[&str], weights: &[f64]) -> WeightsFile {
+        let names = names.iter().map(|name| (*name).to_owned());
+        WeightsFile {
+            player: player.to_owned(),
+            weights: names.zip(weights.iter().copied()).collect(),
+        }
+    }
+
+    /// Returns the contents as TOML.
+    pub fn text(&self) -> String {
+        toml::to_string(self).expect("strings and numbers can be written as TOML")
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -108,7 +126,40 @@ impl WeightsFile {
     }
 }
 
-/// A search for Nintendo Tetris with the weights of a file.
+/// An agent for dropped pieces with its weights.
+#[derive(Clone)]
+pub struct DropPlayer {
+    /// The agent.
+    pub agent: &'static Registered,
+    /// Its weights.
+    pub weights: Vec<f64>,
+}
+
+impl DropPlayer {
+    /// Finds an agent by its name, with its published weights.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such agent.
+    pub fn find(name: &str) -> Result<DropPlayer, UnknownAgent> {
+        let agent = find_agent(name)?;
+        let weights = agent.weights.to_vec();
+        Ok(DropPlayer { agent, weights })
+    }
+
+    /// Reads a weights file.
+    ///
+    /// # Errors
+    /// Returns a [`WeightsError`] if the file cannot be read or parsed, is too large, or is not for an agent.
+    pub fn read(path: &Path) -> Result<DropPlayer, WeightsError> {
+        let file = WeightsFile::read(path)?;
+        let agent = find_agent(&file.player)
+            .map_err(|error| WeightsError::Agent(path.to_owned(), error))?;
+        let weights = file.in_order(agent.weight_names, path)?;
+        Ok(DropPlayer { agent, weights })
+    }
+}
+
+/// A search for Nintendo Tetris with its weights.
 #[derive(Clone, Debug)]
 pub struct NesPlayer {
     /// The search.
@@ -118,6 +169,16 @@ pub struct NesPlayer {
 }
 
 impl NesPlayer {
+    /// Finds a search by its name, with its own weights.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such search.
+    pub fn find(name: &str) -> Result<NesPlayer, UnknownSearch> {
+        let search = find_search(name)?;
+        let weights = search.weights.to_vec();
+        Ok(NesPlayer { search, weights })
+    }
+
     /// Reads a weights file, or a file with weights of the search `learned`.
     ///
     /// # Errors

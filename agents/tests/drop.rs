@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::drop::{
-    AGENTS, Agent, Choice, DropRun, Heuristic, PAPER_WEIGHTS, View, find_agent, play_games,
+    AGENTS, Agent, BCTS, Beam, Choice, DropRun, Heuristic, PAPER_WEIGHTS, View, find_agent,
+    play_games,
 };
-use hatebeam_agents::{Statistics, WeightsFile};
-use hatebeam_tetris::Rng;
+use hatebeam_agents::{DropPlayer, Statistics};
 use hatebeam_tetris::drop::{
-    Action, DropGame, FieldCounts, GeneratorKind, PaperFeatures, PieceSet,
+    Action, ControllerFeatures, DropGame, FieldCounts, GeneratorKind, PaperFeatures, PieceSet,
 };
+use hatebeam_tetris::{Field, Rng};
 use std::path::Path;
 
 fn run(most_pieces: u64) -> DropRun {
@@ -17,6 +18,7 @@ fn run(most_pieces: u64) -> DropRun {
         game: DropGame::standard(),
         generator: GeneratorKind::Uniform,
         seed: 5,
+        previews: 1,
         most_pieces,
     }
 }
@@ -57,6 +59,7 @@ fn every_agent_plays_with_every_piece_set() {
                 game: DropGame::new(5, 8, set.clone()).unwrap(),
                 generator: GeneratorKind::Bag,
                 seed: 1,
+                previews: 1,
                 most_pieces: 4,
             };
             let result = run.play(agent.published().as_mut(), 0);
@@ -80,6 +83,7 @@ fn agents_choose_valid_actions() {
                 field,
                 current,
                 next,
+                later: &[],
             };
             let action = agent.choose(&view, &mut rng);
             assert_eq!(game.check_action(current, action), Ok(()), "{name}");
@@ -129,6 +133,7 @@ fn heuristic_agent_chooses_action_with_greatest_value() {
                 field,
                 current,
                 next: 0,
+                later: &[],
             };
             let action = agent.choose(&view, &mut rng);
             let best = game
@@ -153,6 +158,73 @@ fn strong_agents_survive_ten_thousand_pieces() {
         let result = run(10_000).play(agent.published().as_mut(), 0);
         assert!(!result.lost && result.lines > 3_900, "{name}: {result:?}");
     }
+}
+
+/// Returns the greatest sum of values with which the pieces can be placed one after the other.
+fn best_sum(game: &DropGame, field: &Field, pieces: &[usize]) -> f64 {
+    let Some((&piece, rest)) = pieces.split_first() else {
+        return 0.0;
+    };
+    let sums = game.distinct_actions(piece).iter().map(|&action| {
+        let value = bcts_value(game, field, piece, action);
+        value + best_sum(game, &game.drop(field, piece, action).field, rest)
+    });
+    sums.fold(f64::NEG_INFINITY, f64::max)
+}
+
+fn bcts_value(game: &DropGame, field: &Field, piece: usize, action: Action) -> f64 {
+    let drop = game.drop(field, piece, action);
+    if drop.lost {
+        return f64::NEG_INFINITY;
+    }
+    let turned = &game.set().piece(piece).rotations()[usize::from(action.rotation)];
+    let features = ControllerFeatures::new(&drop, turned).array();
+    features
+        .iter()
+        .zip(BCTS)
+        .map(|(feature, weight)| feature * weight)
+        .sum()
+}
+
+#[test]
+fn wide_beam_finds_the_best_sequence() {
+    let game = DropGame::new(5, 9, PieceSet::small()).unwrap();
+    let (mut agent, mut rng) = (Beam::new(BCTS, 100_000), Rng::new(6));
+    let mut field = game.empty();
+    for _ in 0..12 {
+        let pieces: [usize; 3] = std::array::from_fn(|_| rng.below(game.set().len()));
+        let view = View {
+            game: &game,
+            field,
+            current: pieces[0],
+            next: pieces[1],
+            later: &pieces[2..],
+        };
+        let action = agent.choose(&view, &mut rng);
+        let after = game.drop(&field, pieces[0], action).field;
+        let found =
+            bcts_value(&game, &field, pieces[0], action) + best_sum(&game, &after, &pieces[1..]);
+        let best = best_sum(&game, &field, &pieces);
+        assert!((found - best).abs() < 1e-9, "{found} and {best}");
+        field = after;
+    }
+}
+
+#[test]
+fn more_previews_give_longer_games() {
+    let agent = find_agent("beam").unwrap();
+    let mean = |previews| {
+        let run = DropRun {
+            game: DropGame::new(8, 5, PieceSet::standard()).unwrap(),
+            previews,
+            ..run(400)
+        };
+        let results = play_games(&run, || agent.published(), 30, 2, || ());
+        let pieces = results.iter().map(|result| result.pieces as f64);
+        Statistics::of(pieces).unwrap().mean
+    };
+    let [one, four] = [1, 4].map(mean);
+    assert!(four > 1.5 * one, "{one} and {four}");
 }
 
 #[test]
@@ -184,9 +256,7 @@ fn error_for_unknown_agent_lists_known_agents() {
 #[test]
 fn tuned_weights_clear_more_rows_than_published_weights() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bcts-tuned.toml");
-    let file = WeightsFile::read(&path).unwrap();
-    let agent = find_agent(&file.player).unwrap();
-    let weights = file.in_order(agent.weight_names, &path).unwrap();
+    let DropPlayer { agent, weights } = DropPlayer::read(&path).unwrap();
     let run = DropRun {
         game: DropGame::new(10, 8, PieceSet::standard()).unwrap(),
         ..run(u64::MAX)

@@ -148,6 +148,7 @@ pub(crate) fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
             other => return Err(format!("unknown generator {other:?}").into()),
         },
         seed: start.seed.into(),
+        previews: 1,
         most_pieces: u64::MAX,
     })
 }

@@ -141,3 +141,62 @@ fn play_with_trained_weights_gives_best_value_of_training() {
         );
     }
 }
+
+/// Rules of short games.
+const RULES: [&str; 8] = [
+    "--games",
+    "20",
+    "--width",
+    "6",
+    "--height",
+    "8",
+    "--max-pieces",
+    "80",
+];
+
+#[test]
+fn training_changes_only_the_given_weights() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = text(&temp.path().join("weights"));
+    let train = ["agents", "train", &folder, "--json", "--method", "brenman"];
+    let given = ["--weight", "holes=-10..0", "--weight", "landing_height"];
+    let output = run(&[&train[..], &given, &SMALL, &RULES].concat()).silent_results();
+    let rounds = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["rounds"].as_u64()
+    };
+    assert!(output.lines().filter_map(rounds).any(|rounds| rounds > 2));
+    let file = fs::read_to_string(format!("{folder}/weights.toml")).unwrap();
+    assert!(file.contains("row_transitions = -9.22\n"), "{file}");
+    assert!(!file.contains("landing_height = -12.63\n"), "{file}");
+    let unknown = [&train[..], &["--weight", "hole"]].concat();
+    assert!(run(&unknown).error(1).contains("unknown weight \"hole\""));
+}
+
+#[test]
+fn selection_keeps_the_weights_that_matter() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = text(&temp.path().join("fewer.toml"));
+    let select = [&["agents", "select", &file, "--json"], &RULES[..]].concat();
+    let output = run(&select).silent_results();
+    let rounds: Vec<Value> = output
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let weights = fs::read_to_string(&file).unwrap();
+    let (_, weights) = weights.split_once("[weights]\n").unwrap();
+    let kept = weights.lines().filter(|line| !line.ends_with("= 0.0"));
+    // The last round, which removes nothing, also plays with all remaining weights.
+    let last = rounds.last().unwrap()["players"].as_array().unwrap().len() - 1;
+    assert_eq!(kept.count(), last);
+    let [first, after] = [&rounds[0], rounds.last().unwrap()]
+        .map(|round| round["players"][0]["mean"].as_f64().unwrap());
+    assert!(after > 0.8 * first, "{after} instead of {first}");
+    let play = [
+        &["agents", "play", "--weights", &file, "--json"],
+        &RULES[..],
+    ]
+    .concat();
+    let played: Value = serde_json::from_str(&run(&play).silent_results()).unwrap();
+    assert_eq!(played["players"][0]["mean"].as_f64(), Some(after));
+}

@@ -33,7 +33,7 @@ pub use recipe::{
 };
 pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
-pub use tuning::{BeamObjective, TunedWeight, TuningError};
+pub use tuning::{BeamObjective, TuningError};
 
 /// Recipe of the built-in network `network`, as TOML.
 pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");

@@ -5,11 +5,10 @@ use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
     Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, Quiescence, Weights,
 };
-use hatebeam_tune::{Evaluation, Objective, Parameter};
+use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -47,42 +46,6 @@ pub enum TuningError {
     /// The evaluator refuses the minimum or the maximum of a range.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
-}
-
-/// A weight to tune.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TunedWeight {
-    /// Name of the weight.
-    pub name: String,
-    /// Minimum and maximum, or `None` for the default range around the start value.
-    pub range: Option<[f64; 2]>,
-}
-
-impl FromStr for TunedWeight {
-    type Err = String;
-
-    /// Parses `name` or `name=min..max`.
-    fn from_str(text: &str) -> Result<TunedWeight, String> {
-        let Some((name, range)) = text.split_once('=') else {
-            return Ok(TunedWeight {
-                name: text.to_owned(),
-                range: None,
-            });
-        };
-        let range = range.split_once("..").and_then(|(min, max)| {
-            let range = [min.parse().ok()?, max.parse().ok()?];
-            (range[0] < range[1]).then_some(range)
-        });
-        let Some(range) = range else {
-            return Err(format!(
-                "{text:?} is not a range: write min..max with min less than max, such as {name}=-10..40"
-            ));
-        };
-        Ok(TunedWeight {
-            name: name.to_owned(),
-            range: Some(range),
-        })
-    }
 }
 
 /// Mean number of pieces in the longest games of several beams, as a function of the weights of `knewjade`.
@@ -180,14 +143,7 @@ fn parameter(weight: &TunedWeight, start: &Value) -> Result<Parameter, TuningErr
         });
     };
     let start = start[name].as_f64().unwrap_or(0.0);
-    let [min, max] = weight.range.unwrap_or([start - span, start + span]);
-    Ok(Parameter {
-        name: weight.name.clone(),
-        // If the start value is outside the given range, the nearest limit replaces it.
-        start: start.max(min).min(max),
-        min,
-        max,
-    })
+    Ok(weight.parameter(start, *span))
 }
 
 impl Objective for BeamObjective {
@@ -204,12 +160,15 @@ impl Objective for BeamObjective {
         })
     }
 
-    fn value(&self, weights: &[f64]) -> Option<f64> {
+    fn measure(&self, weights: &[f64], _round: usize) -> Option<Measured> {
         let spec = self.spec(weights);
         let widths = self.widths.par_iter();
         let pieces: usize = widths.map(|&width| self.pieces(&spec, width)).sum();
         let is_cancelled = self.cancel.load(Ordering::Relaxed);
-        (!is_cancelled).then(|| pieces as f64 / self.widths.len() as f64)
+        (!is_cancelled).then(|| Measured {
+            value: pieces as f64 / self.widths.len() as f64,
+            half_width: 0.0,
+        })
     }
 
     fn weights_file(&self, best: &Evaluation) -> String {
@@ -260,7 +219,7 @@ mod tests {
             .iter()
             .map(|parameter| parameter.start)
             .collect();
-        let before = objective.value(&start).unwrap();
+        let before = objective.measure(&start, 0).unwrap().value;
         let settings = Settings {
             method: Method::CmaEs,
             seed: 1,

@@ -1,6 +1,6 @@
 //! A search that stores its journal and its result in a folder.
 
-use crate::journal::Journal;
+use crate::journal::{Journal, Measured};
 use crate::parameter::Parameter;
 use crate::search::{Evaluation, SearchError, Settings, search};
 use serde_json::Value;
@@ -23,8 +23,10 @@ pub trait Objective: Sync {
     /// values from different measurements are never mixed.
     fn description(&self) -> Value;
 
-    /// Returns the value of the given weights, or `None` to interrupt the search.
-    fn value(&self, weights: &[f64]) -> Option<f64>;
+    /// Measures the value of the given weights, or returns `None` to interrupt the search. The result depends only on
+    /// the weights and the round. If the value is a mean of games, every round is a different series of games, which is
+    /// the same for all weights. Otherwise, all rounds have the same value.
+    fn measure(&self, weights: &[f64], round: usize) -> Option<Measured>;
 
     /// Returns the contents of `weights.toml` for the best weights.
     fn weights_file(&self, best: &Evaluation) -> String;
@@ -49,8 +51,8 @@ pub fn tune(
     fs::create_dir_all(folder).map_err(failed)?;
     let parameters = objective.parameters();
     let journal = Journal::open(&folder.join(JOURNAL), parameters, objective.description())?;
-    let value = |weights: &[f64]| objective.value(weights);
-    let outcome = search(parameters, settings, journal, &value, on_value);
+    let measure = |weights: &[f64], round: usize| objective.measure(weights, round);
+    let outcome = search(parameters, settings, journal, &measure, on_value);
     if let Some(best) = &outcome.best {
         replace_file(&file, objective.weights_file(best).as_bytes())
             .map_err(|error| SearchError::File(file.clone(), error))?;

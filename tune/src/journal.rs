@@ -69,18 +69,47 @@ struct Header {
     objective: Value,
 }
 
+/// Measured value of a point in one round.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The value.
+    pub value: f64,
+    /// Half the width of the value's 95 % confidence interval, or 0 if the value is exact.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub half_width: f64,
+}
+
 /// Each further line of a journal.
 #[derive(Serialize, Deserialize)]
 struct Line {
     point: Point,
-    value: f64,
+    #[serde(default, skip_serializing_if = "is_first")]
+    round: usize,
+    #[serde(flatten)]
+    measured: Measured,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde requires a reference"
+)]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde requires a reference"
+)]
+fn is_first(round: &usize) -> bool {
+    *round == 0
 }
 
 /// A file that records the values of measured points.
 pub struct Journal {
     path: PathBuf,
     file: File,
-    values: HashMap<Point, f64>,
+    values: HashMap<(Point, usize), Measured>,
 }
 
 impl Journal {
@@ -161,21 +190,29 @@ impl Journal {
             let line: Option<Line> = serde_json::from_slice(text).ok();
             let is_valid = |line: &Line| line.point.is_valid(expected.parameters.len());
             let line = line.filter(is_valid).ok_or_else(|| damaged(number))?;
-            self.values.insert(line.point, line.value);
+            self.values.insert((line.point, line.round), line.measured);
         }
         Ok(())
     }
 
-    /// Returns the recorded value of a point.
-    pub(crate) fn get(&self, point: &Point) -> Option<f64> {
-        self.values.get(point).copied()
+    /// Returns the recorded value of a point in a round.
+    pub(crate) fn get(&self, key: &(Point, usize)) -> Option<Measured> {
+        self.values.get(key).copied()
     }
 
-    /// Records the value of a point.
-    pub(crate) fn add(&mut self, point: Point, value: f64) -> Result<(), JournalError> {
-        let line = Line { point, value };
+    /// Records the value of a point in a round.
+    pub(crate) fn add(
+        &mut self,
+        key: (Point, usize),
+        measured: Measured,
+    ) -> Result<(), JournalError> {
+        let line = Line {
+            point: key.0,
+            round: key.1,
+            measured,
+        };
         self.write(&line)?;
-        self.values.insert(line.point, value);
+        self.values.insert((line.point, line.round), measured);
         Ok(())
     }
 

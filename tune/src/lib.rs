@@ -13,7 +13,7 @@ mod search;
 pub mod text;
 
 pub use folder::{Objective, replace_file, tune};
-pub use journal::{Journal, JournalError};
+pub use journal::{Journal, JournalError, Measured};
 pub use method::{Method, UnknownMethod};
-pub use parameter::{GRID, Parameter, ParameterError, Point};
+pub use parameter::{GRID, Parameter, ParameterError, Point, TunedWeight};
 pub use search::{Evaluation, Outcome, SearchError, Settings, search};

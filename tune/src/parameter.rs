@@ -1,6 +1,7 @@
 //! Parameters and points of a search.
 
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 use thiserror::Error;
 
 /// Number of steps between the minimum and the maximum of a parameter.
@@ -31,6 +32,56 @@ pub struct ParameterError {
     start: f64,
     min: f64,
     max: f64,
+}
+
+/// Name of a weight to tune, and optionally its range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunedWeight {
+    /// Name of the weight.
+    pub name: String,
+    /// Minimum and maximum, or `None` for the default range around the start value.
+    pub range: Option<[f64; 2]>,
+}
+
+impl TunedWeight {
+    /// Creates the parameter of the weight. The default range is `start` plus or minus `span`. If `start` is outside
+    /// the range, the nearest limit replaces it.
+    pub fn parameter(&self, start: f64, span: f64) -> Parameter {
+        let [min, max] = self.range.unwrap_or([start - span, start + span]);
+        Parameter {
+            name: self.name.clone(),
+            start: start.max(min).min(max),
+            min,
+            max,
+        }
+    }
+}
+
+impl FromStr for TunedWeight {
+    type Err = String;
+
+    /// Parses `name` or `name=min..max`.
+    fn from_str(text: &str) -> Result<TunedWeight, String> {
+        let Some((name, range)) = text.split_once('=') else {
+            return Ok(TunedWeight {
+                name: text.to_owned(),
+                range: None,
+            });
+        };
+        let range = range.split_once("..").and_then(|(min, max)| {
+            let range = [min.parse().ok()?, max.parse().ok()?];
+            (range[0] < range[1]).then_some(range)
+        });
+        let Some(range) = range else {
+            return Err(format!(
+                "{text:?} is not a range: write min..max with min less than max, such as {name}=-10..40"
+            ));
+        };
+        Ok(TunedWeight {
+            name: name.to_owned(),
+            range: Some(range),
+        })
+    }
 }
 
 impl Parameter {

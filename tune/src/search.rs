@@ -1,10 +1,12 @@
 //! A search with one method, which records values in a journal and finds the best point.
 
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Journal, JournalError, Measured};
 use crate::method::{Method, Plan};
 use crate::parameter::{Parameter, ParameterError, Point};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::cmp;
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -30,20 +32,38 @@ pub struct Settings {
 pub struct Evaluation {
     /// Value of each parameter.
     pub weights: Vec<f64>,
-    /// Value that the objective returned for the weights.
+    /// Mean of the values that the objective returned for the weights in all rounds so far.
     pub value: f64,
+    /// Half the width of the 95 % confidence interval of `value`, or 0 if it is exact.
+    pub half_width: f64,
+    /// Number of rounds.
+    pub rounds: usize,
     /// Number of evaluations so far, including this one and evaluations from the journal.
     pub number: usize,
     /// Whether this process measured the value. If not, the value is from the journal.
     pub is_new: bool,
-    /// Best value so far, including this one.
+    /// Value of the best point so far, including this one.
     pub best: f64,
+    /// Whether no earlier point is better.
+    pub is_best: bool,
 }
 
 impl Evaluation {
-    /// Returns `true` if no earlier value is better.
-    pub fn is_best(&self) -> bool {
-        self.value >= self.best
+    /// Returns the value as text, with its confidence interval and unit.
+    pub fn value_text(&self, unit: &str) -> String {
+        if self.half_width > 0.0 {
+            format!("{:.2} ± {:.2} {unit}", self.value, self.half_width)
+        } else {
+            format!("{:.2} {unit}", self.value)
+        }
+    }
+
+    /// Compares the evaluations of two points, where the better point is greater. A value from a single round is
+    /// probably too high if it is the best of many, so any value from several rounds is better.
+    fn compare(&self, other: &Evaluation) -> cmp::Ordering {
+        let key = |one: &Evaluation| one.rounds > 1;
+        let values = self.value.total_cmp(&other.value);
+        key(self).cmp(&key(other)).then(values)
     }
 
     /// Returns the evaluation as a line of text with named weights.
@@ -53,9 +73,9 @@ impl Evaluation {
             .map(|(name, weight)| format!("{name}={weight:.2}"))
             .collect();
         format!(
-            "{:>6}  {:.2} {unit}  {}\n",
+            "{:>6}  {}  {}\n",
             self.number,
-            self.value,
+            self.value_text(unit),
             weights.join(" ")
         )
     }
@@ -67,7 +87,10 @@ impl Evaluation {
             .zip(&self.weights)
             .map(|(name, &weight)| ((*name).to_owned(), weight.into()))
             .collect();
-        json!({"number": self.number, "value": self.value, "best": self.best, "weights": weights})
+        json!({
+            "number": self.number, "value": self.value, "half_width": self.half_width, "rounds": self.rounds,
+            "best": self.best, "weights": weights,
+        })
     }
 }
 
@@ -97,6 +120,9 @@ pub enum SearchError {
     #[error("the search was interrupted")]
     Interrupted,
 }
+
+/// Function that measures weights in a round. See [`search`].
+type Measure<'a> = dyn Fn(&[f64], usize) -> Option<Measured> + Sync + 'a;
 
 /// Result of a search.
 #[derive(Debug)]
@@ -128,17 +154,18 @@ impl Outcome {
 }
 
 /// Searches for the point with the greatest value. If several points have this value, the result is the point whose
-/// weights come first in lexicographic order, so the result does not depend on timing.
+/// weights come first in lexicographic order, so the result does not depend on timing. If a method measures points in
+/// several rounds, the result is one of the points with more than one round.
 ///
-/// `objective` returns the value for the given weights, or `None` to interrupt the search. It must return the same
-/// finite value for the same weights. `on_value` is called after each evaluation.
+/// `objective` returns the value for the given weights and round, or `None` to interrupt the search. It must return the
+/// same finite value for the same weights and round. `on_value` is called after each evaluation.
 ///
 /// The search ends early if the settings are not valid, the journal cannot be written, or the objective interrupts it.
 pub fn search(
     parameters: &[Parameter],
     settings: &Settings,
     journal: Journal,
-    objective: &(dyn Fn(&[f64]) -> Option<f64> + Sync),
+    objective: &Measure<'_>,
     on_value: &(dyn Fn(&Evaluation) + Sync),
 ) -> Outcome {
     if let Err(error) = check(parameters, settings) {
@@ -162,14 +189,16 @@ pub fn search(
         state: Mutex::new(State {
             journal,
             number: 0,
+            totals: HashMap::new(),
             best: None,
             error: None,
         }),
     };
     pool.install(|| {
         // The start is evaluated first, because some methods ignore it.
-        if recorder.value(&plan.start).is_some() {
-            settings.method.run(&plan, &|point| recorder.value(point));
+        if recorder.value(&plan.start, 0).is_some() {
+            let value = |point: &[f64], round| recorder.value(point, round);
+            settings.method.run(&plan, &value);
         }
     });
     let state = recorder
@@ -196,7 +225,7 @@ fn check(parameters: &[Parameter], settings: &Settings) -> Result<(), SearchErro
 /// Evaluates points, records their values, and keeps the best point.
 struct Recorder<'a> {
     parameters: &'a [Parameter],
-    objective: &'a (dyn Fn(&[f64]) -> Option<f64> + Sync),
+    objective: &'a Measure<'a>,
     on_value: &'a (dyn Fn(&Evaluation) + Sync),
     state: Mutex<State>,
 }
@@ -204,42 +233,40 @@ struct Recorder<'a> {
 struct State {
     journal: Journal,
     number: usize,
+    totals: HashMap<Point, Total>,
     best: Option<Evaluation>,
     /// Reason to stop the search.
     error: Option<SearchError>,
 }
 
 impl Recorder<'_> {
-    /// Returns the value of the point at these coordinates, or `None` if the search must stop.
-    fn value(&self, coordinates: &[f64]) -> Option<f64> {
-        let point = Point::nearest(coordinates);
+    /// Returns the value of the point at these coordinates in a round, or `None` if the search must stop.
+    fn value(&self, coordinates: &[f64], round: usize) -> Option<f64> {
+        let key = (Point::nearest(coordinates), round);
         let known = {
             let state = self.state();
             if state.error.is_some() {
                 return None;
             }
-            state.journal.get(&point)
+            state.journal.get(&key)
         };
-        let weights = point.values(self.parameters);
-        let measured = match known {
-            Some(value) => Some(value),
-            None => (self.objective)(&weights),
-        };
+        let weights = key.0.values(self.parameters);
+        let measured = known.or_else(|| (self.objective)(&weights, round));
         let mut state = self.state();
-        let Some(value) = measured else {
+        let Some(measured) = measured else {
             state.error.get_or_insert(SearchError::Interrupted);
             return None;
         };
         if known.is_none()
-            && let Err(error) = state.journal.add(point, value)
+            && let Err(error) = state.journal.add(key.clone(), measured)
         {
             state.error.get_or_insert(error.into());
             return None;
         }
-        let evaluation = state.record(weights, value, known.is_none());
+        let evaluation = state.record(key, weights, measured, known.is_none());
         drop(state);
         (self.on_value)(&evaluation);
-        Some(value)
+        Some(measured.value)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -249,25 +276,54 @@ impl Recorder<'_> {
     }
 }
 
+/// Sums over the rounds of a point.
+#[derive(Clone, Copy, Default)]
+struct Total {
+    rounds: usize,
+    value: f64,
+    /// Sum of the squares of the half-widths.
+    squares: f64,
+}
+
 impl State {
-    fn record(&mut self, weights: Vec<f64>, value: f64, is_new: bool) -> Evaluation {
+    fn record(
+        &mut self,
+        (point, round): (Point, usize),
+        weights: Vec<f64>,
+        measured: Measured,
+        is_new: bool,
+    ) -> Evaluation {
         self.number += 1;
-        let is_best = self
-            .best
-            .as_ref()
-            .is_none_or(|best| value > best.value || value == best.value && weights < best.weights);
+        let total = self.totals.entry(point).or_default();
+        // A method may ask for the same value again.
+        if round == total.rounds {
+            total.rounds += 1;
+            total.value += measured.value;
+            total.squares += measured.half_width.powi(2);
+        }
+        let rounds = total.rounds as f64;
         let mut evaluation = Evaluation {
             weights,
-            value,
+            value: total.value / rounds,
+            half_width: total.squares.sqrt() / rounds,
+            rounds: total.rounds,
             number: self.number,
             is_new,
-            best: value,
+            best: total.value / rounds,
+            is_best: true,
         };
-        if is_best {
-            self.best = Some(evaluation.clone());
-        } else if let Some(best) = &self.best {
-            evaluation.best = best.value;
+        let order = self
+            .best
+            .as_ref()
+            .map(|best| (evaluation.compare(best), best));
+        if let Some((order, best)) = order {
+            evaluation.is_best = order.is_ge();
+            if order.is_lt() || order.is_eq() && evaluation.weights >= best.weights {
+                evaluation.best = best.value;
+                return evaluation;
+            }
         }
+        self.best = Some(evaluation.clone());
         evaluation
     }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // helper functions also call `unwrap`
 
 use hatebeam_tune::{
-    Evaluation, Journal, JournalError, Method, Parameter, SearchError, Settings, search,
+    Evaluation, Journal, JournalError, Measured, Method, Parameter, SearchError, Settings, search,
 };
 use serde_json::json;
 use std::fs;
@@ -37,6 +37,13 @@ fn hill(weights: &[f64]) -> f64 {
     -squares - (distance[0] + distance[1]).powi(2)
 }
 
+fn exact(value: f64) -> Measured {
+    Measured {
+        value,
+        half_width: 0.0,
+    }
+}
+
 fn settings(method: Method, evaluations: usize, threads: usize) -> Settings {
     Settings {
         method,
@@ -57,9 +64,9 @@ fn run(
 ) -> Result<Evaluation, SearchError> {
     let parameters = parameters();
     let journal = Journal::open(&folder.join("journal"), &parameters, json!("hill"))?;
-    let objective = |weights: &[f64]| {
+    let objective = |weights: &[f64], _round: usize| {
         let number = calls.fetch_add(1, Ordering::Relaxed);
-        (number < limit).then(|| hill(weights))
+        (number < limit).then(|| exact(hill(weights)))
     };
     search(&parameters, settings, journal, &objective, &|_| ()).into_best()
 }
@@ -77,6 +84,29 @@ fn methods_approach_maximum() {
         assert!(best.value > 0.02 * start, "{method}: {best:?}");
         assert_eq!(best.value, hill(&best.weights), "{method}");
     }
+}
+
+#[test]
+fn survivors_are_measured_again_until_luck_averages_out() {
+    let parameters = parameters();
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open(&folder.path().join("journal"), &parameters, json!(0)).unwrap();
+    // In the first round, luck is worth as much as the whole hill.
+    let luck = |weights: &[f64]| (weights[0] * 1e4).rem_euclid(2.0);
+    let objective = |weights: &[f64], round: usize| {
+        let luck = if round == 0 { luck(weights) } else { 0.0 };
+        Some(Measured {
+            value: hill(weights) + luck,
+            half_width: 1.0,
+        })
+    };
+    let settings = settings(Method::Brenman, 600, 2);
+    let best = search(&parameters, &settings, journal, &objective, &|_| ());
+    let best = best.into_best().unwrap();
+    let rounds = best.rounds as f64;
+    assert!(best.rounds > 1, "{best:?}");
+    assert!((best.value - hill(&best.weights) - luck(&best.weights) / rounds).abs() < 1e-12);
+    assert!((best.half_width - 1.0 / rounds.sqrt()).abs() < 1e-12);
 }
 
 #[test]
@@ -214,7 +244,7 @@ fn invalid_settings_are_refused() {
             &parameters,
             &settings(Method::CmaEs, 10, 1),
             journal,
-            &|weights| Some(hill(weights)),
+            &|weights, _| Some(exact(hill(weights))),
             &|_| (),
         );
         assert!(

@@ -38,6 +38,26 @@ pub struct Controller {
     weights: ControllerWeights,
 }
 
+/// A field, and the action and the value that lead to it.
+#[derive(Clone, Debug)]
+pub(super) struct Ranked {
+    pub(super) value: f64,
+    pub(super) action: Action,
+    pub(super) field: Field,
+}
+
+impl Ranked {
+    /// Inserts the element into a list of the best `count` elements, best first. Among elements with equal values, the
+    /// first one inserted comes first.
+    pub(super) fn insert_into(self, best: &mut Vec<Ranked>, count: usize) {
+        let at = best.partition_point(|other| other.value >= self.value);
+        if at < count {
+            best.truncate(count - 1);
+            best.insert(at, self);
+        }
+    }
+}
+
 impl Controller {
     /// Creates a controller with these weights.
     pub fn new(weights: ControllerWeights) -> Controller {
@@ -64,6 +84,26 @@ impl Controller {
             .map(|(feature, weight)| feature * weight)
             .sum();
         (value, drop)
+    }
+
+    /// Returns the placements of a piece that do not lose the game.
+    pub(super) fn placements(
+        &self,
+        game: &DropGame,
+        field: &Field,
+        piece: usize,
+    ) -> impl Iterator<Item = Ranked> {
+        game.distinct_actions(piece)
+            .iter()
+            .map(move |&action| {
+                let (value, drop) = self.value(game, field, piece, action);
+                Ranked {
+                    value,
+                    action,
+                    field: drop.field,
+                }
+            })
+            .filter(|placement| placement.value > f64::NEG_INFINITY)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A depth-limited expectimax search over the two known pieces and every possible third piece.
 
-use super::{Agent, Controller, ControllerWeights, View};
+use super::controller::{Controller, ControllerWeights, Ranked};
+use super::{Agent, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
@@ -29,29 +30,6 @@ impl Expectimax {
         }
     }
 
-    /// Returns the `count` placements of a piece with the greatest values, in descending order of value. Each element
-    /// consists of the value, the action, and the field after the action. Losing placements are excluded.
-    fn best(
-        &self,
-        game: &DropGame,
-        field: &Field,
-        piece: usize,
-        count: usize,
-    ) -> Vec<(f64, Action, Field)> {
-        let mut all: Vec<(f64, Action, Field)> = game
-            .distinct_actions(piece)
-            .iter()
-            .map(|&action| {
-                let (value, drop) = self.controller.value(game, field, piece, action);
-                (value, action, drop.field)
-            })
-            .filter(|candidate| candidate.0 > f64::NEG_INFINITY)
-            .collect();
-        all.sort_by(|a, b| b.0.total_cmp(&a.0));
-        all.truncate(count);
-        all
-    }
-
     /// Returns the mean, over all pieces, of the value of the piece's best placement.
     fn expected(&self, game: &DropGame, field: &Field) -> f64 {
         let pieces = game.set().len();
@@ -71,14 +49,21 @@ impl Agent for Expectimax {
     fn choose(&mut self, view: &View<'_>, _rng: &mut Rng) -> Action {
         let game = view.game;
         let mut best = (f64::NEG_INFINITY, game.distinct_actions(view.current)[0]);
-        for (value, action, field) in self.best(game, &view.field, view.current, self.first) {
-            let answers = self.best(game, &field, view.next, self.second);
+        let placements = |field: &Field, piece: usize, count: usize| {
+            let mut best = Vec::new();
+            for placement in self.controller.placements(game, field, piece) {
+                placement.insert_into(&mut best, count);
+            }
+            best
+        };
+        for first in placements(&view.field, view.current, self.first) {
+            let answers = placements(&first.field, view.next, self.second);
             let answer = answers
                 .iter()
-                .map(|(value, _, field)| value + self.expected(game, field));
-            let value = value + answer.fold(LOST, f64::max);
+                .map(|second| second.value + self.expected(game, &second.field));
+            let value = first.value + answer.fold(LOST, f64::max);
             if value > best.0 {
-                best = (value, action);
+                best = (value, first.action);
             }
         }
         best.1

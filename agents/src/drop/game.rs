@@ -36,6 +36,8 @@ pub struct DropRun {
     pub generator: GeneratorKind,
     /// Seed of the games. The seed and the number of a game select the game's random streams.
     pub seed: u64,
+    /// Number of pieces after the current one that the agent knows. 0 counts as 1.
+    pub previews: usize,
     /// Maximum number of pieces in a game.
     pub most_pieces: u64,
 }
@@ -55,7 +57,8 @@ impl DropRun {
 pub struct DropPlay {
     field: Field,
     current: usize,
-    next: usize,
+    /// The known pieces after the current one; at least one.
+    previews: Vec<usize>,
     generator: Generator,
     /// Source of the agent's random numbers.
     rng: Rng,
@@ -72,7 +75,7 @@ impl DropPlay {
         DropPlay {
             field: run.game.empty(),
             current: generator.draw(),
-            next: generator.draw(),
+            previews: (0..run.previews.max(1)).map(|_| generator.draw()).collect(),
             generator,
             rng: Rng::stream(run.seed, 2 * number + 1),
             most_pieces: run.most_pieces,
@@ -94,7 +97,8 @@ impl DropPlay {
             game,
             field: self.field,
             current: self.current,
-            next: self.next,
+            next: self.previews[0],
+            later: &self.previews[1..],
         };
         let action = agent.choose(&view, &mut self.rng);
         let drop = game.drop(&self.field, self.current, action);
@@ -102,8 +106,8 @@ impl DropPlay {
         self.result.pieces += 1;
         self.result.lost = drop.lost;
         self.field = drop.field;
-        self.current = self.next;
-        self.next = self.generator.draw();
+        self.previews.push(self.generator.draw());
+        self.current = self.previews.remove(0);
         Some(action)
     }
 
@@ -119,7 +123,7 @@ impl DropPlay {
 
     /// Returns the index of the next piece.
     pub fn next(&self) -> usize {
-        self.next
+        self.previews[0]
     }
 
     /// Returns the result so far.

@@ -3,6 +3,7 @@
 //!
 //! To add an agent, write a file with its type and its implementation of [`Agent`], and add an entry to [`AGENTS`].
 
+mod beam;
 mod choice;
 mod controller;
 mod expectimax;
@@ -12,6 +13,7 @@ mod random;
 mod rollout;
 mod two_piece;
 
+pub use beam::Beam;
 pub use choice::Choice;
 pub use controller::{BCTS, Controller, ControllerWeights, DELLACHERIE, DT_10, DT_20, EL_TETRIS};
 pub use expectimax::Expectimax;
@@ -36,6 +38,8 @@ pub struct View<'a> {
     pub current: usize,
     /// Index of the next piece.
     pub next: usize,
+    /// Indices of the pieces after the next one, as far as they are known.
+    pub later: &'a [usize],
 }
 
 /// A player of the game of dropped pieces.
@@ -135,6 +139,13 @@ pub const AGENTS: &[Registered] = &[
         weight_names: &BCTS_NAMES,
         weights: &BCTS,
         make: |weights| Box::new(Expectimax::new(fixed(weights), 6, 3)),
+    },
+    Registered {
+        name: "beam",
+        description: "beam search with BCTS over all known pieces",
+        weight_names: &BCTS_NAMES,
+        weights: &BCTS,
+        make: |weights| Box::new(Beam::new(fixed(weights), 30)),
     },
 ];
 

@@ -27,6 +27,10 @@ pub struct DropOptions {
     /// Draw pieces from bags that contain each piece once, instead of independently
     #[arg(long)]
     bag: bool,
+    /// Number of pieces after the current one that an agent knows; only the agent beam uses more than one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=20))]
+    previews: u8,
     /// Stop a game after this many pieces [default: no limit]
     #[arg(long, value_name = "N")]
     max_pieces: Option<u64>,
@@ -48,6 +52,7 @@ impl DropOptions {
                 GeneratorKind::Uniform
             },
             seed: self.seed,
+            previews: self.previews.into(),
             most_pieces: self.max_pieces.unwrap_or(u64::MAX),
         })
     }

@@ -19,6 +19,7 @@ approximation. The lengths of games are close to exponentially distributed, so u
 Examples:
   hatebeam agents play --agent heuristic --games 1000
   hatebeam agents play --agent bcts --games 4 --max-pieces 100000 --csv games.csv
+  hatebeam agents play --agent beam --previews 3 --height 6
   hatebeam agents play --agent heuristic --pieces small";
 
 /// Help text of the command that compares players.
@@ -28,6 +29,17 @@ All agents play with the same pieces. After the table, each other agent is compa
 Examples:
   hatebeam agents compare heuristic two-piece --games 10 --max-pieces 5000
   hatebeam agents compare dellacherie bcts dt-20 --games 100 --max-pieces 10000 --json";
+
+/// Help text of the command that selects weights.
+pub const SELECT_HELP: &str = "\
+Each round plays the games with the current weights, and the same games without each of the weights. It removes the
+weight without which the mean is greatest, unless the 95 % confidence interval of the difference shows that the agent is
+worse without it. Use many games on a low field: the more games, the smaller the benefits that are recognized. Afterwards,
+`train --start OUT --weight NAME ...` tunes the remaining weights.
+
+Examples:
+  hatebeam agents select fewer.toml --agent dt-10 --height 8 --games 1000
+  hatebeam agents select fewer.toml --weights my-weights/weights.toml --height 10 --games 400";
 
 /// Help text of the command that lists placements.
 pub const PLACEMENTS_HELP: &str = "\
@@ -43,8 +55,9 @@ Examples:
 
 /// Help text of the command that tunes weights.
 pub const TRAIN_HELP: &str = "\
-The value of weights is the mean number of rows cleared in a game. All weights are measured with the same pieces. The
-folder contains
+The value of weights is the mean number of rows cleared in a game, with its 95 % confidence interval. All weights are
+measured with the same pieces. The method `brenman`, the genetic algorithm of Brenman's paper, measures the better half of
+each generation in further games and uses the mean of all of them. The folder contains
 
   journal.jsonl  every measured value; run the same command to resume an interrupted search
   weights.toml   the best weights, for `hatebeam agents play --weights FOLDER/weights.toml`
@@ -56,4 +69,5 @@ the weights were selected in these games: compare them with other weights in gam
 Examples:
   hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 300
   hatebeam agents train my-weights --agent bcts --height 10 --games 50 --method genetic
+  hatebeam agents train my-weights --agent dt-10 --height 10 --weight holes=-10..10 --weight hole_depth
   hatebeam agents compare bcts --weights my-weights/weights.toml --height 10 --seed 2";

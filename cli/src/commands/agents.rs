@@ -6,13 +6,14 @@ use crate::input::answer_objects;
 use crate::output::Failure;
 use anyhow::{Context, ensure};
 use clap::Subcommand;
-use hatebeam_agents::drop::{AGENTS, Registered, find_agent, play_games};
+use hatebeam_agents::drop::{AGENTS, DropRun, play_games};
 use hatebeam_agents::json::drop_placements;
 use hatebeam_agents::options::DropOptions;
 use hatebeam_agents::text::drop as text;
 use hatebeam_agents::tuning::GamesObjective;
-use hatebeam_agents::{Contest, WeightsFile};
+use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, WeightsFile, select_weights};
 use hatebeam_host::stop_flag;
+use hatebeam_tune::replace_file;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -56,6 +57,18 @@ enum AgentsCommand {
         #[command(flatten)]
         options: DropOptions,
     },
+    /// Remove the weights of an agent that do not make it better
+    #[command(after_help = text::SELECT_HELP)]
+    Select {
+        /// Weights file to write, with zeros for the removed weights
+        #[arg(value_name = "OUT")]
+        file: PathBuf,
+        /// Agent whose published weights to select, if --weights is not given
+        #[arg(long, value_name = "NAME", default_value = "bcts", value_parser = agent_names())]
+        agent: String,
+        #[command(flatten)]
+        games: GamesArgs,
+    },
     /// List the distinct actions of positions, with features and values
     #[command(after_help = text::PLACEMENTS_HELP)]
     Placements {
@@ -79,27 +92,13 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, agents: &[String]) -> anyhow::Result<()> {
         let run = self.options.rules()?;
-        let games = self.options.games();
-        let play = |name: &str, agent: &Registered, weights: &[f64]| {
-            let play = |threads, on_game: &(dyn Fn() + Sync)| {
-                play_games(
-                    &run,
-                    || agent.with_weights(weights),
-                    games,
-                    threads,
-                    on_game,
-                )
-            };
-            self.series.play(name, games, play)
-        };
         let mut series = Vec::new();
         for name in agents {
-            let agent = find_agent(name)?;
-            series.push(play(name, agent, agent.weights));
+            series.push(self.play(&run, name, &DropPlayer::find(name)?));
         }
         for path in &self.weights {
-            let (agent, weights) = read_weights(path)?;
-            series.push(play(&path.display().to_string(), agent, &weights));
+            let name = path.display().to_string();
+            series.push(self.play(&run, &name, &DropPlayer::read(path)?));
         }
         self.series.show(&Contest {
             series,
@@ -107,13 +106,31 @@ impl GamesArgs {
             goal: None,
         })
     }
-}
 
-/// Reads a weights file, and returns its agent and the weights.
-fn read_weights(path: &Path) -> anyhow::Result<(&'static Registered, Vec<f64>)> {
-    let file = WeightsFile::read(path)?;
-    let agent = find_agent(&file.player).with_context(|| path.display().to_string())?;
-    Ok((agent, file.in_order(agent.weight_names, path)?))
+    fn play(&self, run: &DropRun, name: &str, player: &DropPlayer) -> Series {
+        let games = self.options.games();
+        let make = || player.agent.with_weights(&player.weights);
+        let play =
+            |threads, on_game: &(dyn Fn() + Sync)| play_games(run, make, games, threads, on_game);
+        self.series.play(name, games, play)
+    }
+
+    /// Removes weights that do not make the player better, and writes the others to `file`.
+    fn select(&self, player: &DropPlayer, file: &Path) -> anyhow::Result<()> {
+        let (run, agent, names) = (
+            self.options.rules()?,
+            player.agent,
+            player.agent.weight_names,
+        );
+        let play = |name: &str, weights: &[f64]| {
+            let weights = weights.to_vec();
+            self.play(&run, name, &DropPlayer { agent, weights })
+        };
+        let on_round = |round: &SelectionRound| self.series.show(&round.contest);
+        let weights = select_weights(names, &player.weights, "lines", play, on_round)?;
+        let text = WeightsFile::new(agent.name, names, &weights).text();
+        replace_file(file, text.as_bytes()).with_context(|| file.display().to_string())
+    }
 }
 
 fn agent_names() -> clap::builder::PossibleValuesParser {
@@ -134,19 +151,25 @@ impl AgentsArgs {
                 start,
                 options,
             } => {
-                let (mut agent, run) = (find_agent(agent)?, options.rules()?);
-                let mut weights = agent.weights.to_vec();
-                if let Some(path) = start {
-                    (agent, weights) = read_weights(path)?;
-                }
+                let DropPlayer { agent, weights } = match start {
+                    Some(path) => DropPlayer::read(path)?,
+                    None => DropPlayer::find(agent)?,
+                };
                 ensure!(
                     !weights.is_empty(),
                     Failure::Usage(format!("{} has no weights to tune", agent.name))
                 );
-                let cancel = stop_flag()?;
-                let objective =
-                    GamesObjective::drop(agent, &weights, &run, options.games(), cancel);
+                let (run, tuned, cancel) = (options.rules()?, &tuning.tuned, stop_flag()?);
+                let games = options.games();
+                let objective = GamesObjective::drop(agent, &weights, tuned, &run, games, cancel)?;
                 tuning.run(&objective, objective.unit())
+            }
+            AgentsCommand::Select { file, agent, games } => {
+                let player = match games.weights.first() {
+                    Some(path) => DropPlayer::read(path)?,
+                    None => DropPlayer::find(agent)?,
+                };
+                games.select(&player, file)
             }
             AgentsCommand::Placements { .. } => answer_objects(|line| Ok(drop_placements(line)?)),
         }

@@ -6,9 +6,7 @@ use crate::input::answer_objects;
 use crate::output::{self, Failure};
 use clap::Subcommand;
 use hatebeam_agents::json::nes_placements;
-use hatebeam_agents::nes::{
-    GameRules, LearningProgress, RegisteredSearch, SEARCHES, find_search, learn, play_sets,
-};
+use hatebeam_agents::nes::{GameRules, LearningProgress, SEARCHES, learn, play_sets};
 use hatebeam_agents::options::{NesLearnOptions, NesOptions, NesPiecesOptions};
 use hatebeam_agents::text::nes as text;
 use hatebeam_agents::tuning::GamesObjective;
@@ -91,8 +89,8 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, searches: &[String]) -> anyhow::Result<()> {
         let (rules, sets) = (self.options.rules()?, self.options.sets());
-        let play = |name: &str, search: &RegisteredSearch, weights: &[f64]| {
-            let make = || search.with_weights(rules.rows, self.options.widths, weights);
+        let play = |name: &str, NesPlayer { search, weights }: NesPlayer| {
+            let make = || search.with_weights(rules.rows, self.options.widths, &weights);
             let play = |threads, on_game: &(dyn Fn() + Sync)| {
                 play_sets(&sets, threads, &rules, make, on_game)
             };
@@ -100,16 +98,10 @@ impl GamesArgs {
         };
         let mut series = Vec::new();
         for name in searches {
-            let search = find_search(name)?;
-            series.push(play(name, search, search.weights));
+            series.push(play(name, NesPlayer::find(name)?));
         }
         for path in &self.weights {
-            let player = NesPlayer::read(path)?;
-            series.push(play(
-                &path.display().to_string(),
-                player.search,
-                &player.weights,
-            ));
+            series.push(play(&path.display().to_string(), NesPlayer::read(path)?));
         }
         self.series.show(&Contest {
             series,
@@ -144,16 +136,13 @@ impl NesArgs {
             } => {
                 let player = match start {
                     Some(path) => NesPlayer::read(path)?,
-                    None => {
-                        let search = find_search(search)?;
-                        let weights = search.weights.to_vec();
-                        NesPlayer { search, weights }
-                    }
+                    None => NesPlayer::find(search)?,
                 };
                 let (rules, sets) = (options.rules()?, options.sets());
                 let cancel = stop_flag()?;
-                let widths = options.widths;
-                let objective = GamesObjective::nes(&player, *span, &rules, widths, &sets, cancel)?;
+                let (tuned, widths) = (&tuning.tuned, options.widths);
+                let objective =
+                    GamesObjective::nes(&player, *span, tuned, &rules, widths, &sets, cancel)?;
                 tuning.run(&objective, objective.unit())
             }
             NesCommand::Learn(options) => {

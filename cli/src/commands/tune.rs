@@ -9,8 +9,10 @@ use hatebeam_report::duration;
 use hatebeam_runs::{NamedWeights, WeightsFile};
 use hatebeam_search::Quiescence;
 use hatebeam_telemetry::ProgressLine;
-use hatebeam_train::{BeamObjective, TunedWeight};
-use hatebeam_tune::{Evaluation, Method, Objective, SearchError, Settings, text, tune};
+use hatebeam_train::BeamObjective;
+use hatebeam_tune::{
+    Evaluation, Method, Objective, SearchError, Settings, TunedWeight, text, tune,
+};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,9 +33,6 @@ pub(crate) struct TuneArgs {
     )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     widths: Vec<u32>,
-    /// Weight to tune, and its range, such as `holes` or `holes=-10..40`; can be repeated [default: all weights]
-    #[arg(long = "weight", value_name = "NAME[=A..B]")]
-    tuned: Vec<TunedWeight>,
     /// Weights file to start from [default: the published weights]
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
@@ -53,7 +52,7 @@ impl TuneArgs {
         let cancel = stop_flag()?;
         let objective = BeamObjective::new(
             &start.weights()?,
-            &self.tuned,
+            &self.tuning.tuned,
             self.quiescence,
             widths,
             cancel,
@@ -82,6 +81,9 @@ pub(super) struct TuningArgs {
     /// Seed of the method's random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     method_seed: u64,
+    /// Weight to tune, and its range, such as `holes` or `holes=-10..40`; can be repeated [default: all weights]
+    #[arg(long = "weight", value_name = "NAME[=A..B]")]
+    pub(super) tuned: Vec<TunedWeight>,
     #[command(flatten)]
     threads: ThreadsArgs,
     /// Print one JSON object for each new evaluation
@@ -120,7 +122,7 @@ impl TuningArgs {
             // A write error on standard output does not stop the search, because its results are also in files.
             let _ = if self.json && evaluation.is_new {
                 output::print_json(&evaluation.json(&names))
-            } else if !self.json && evaluation.is_best() {
+            } else if !self.json && evaluation.is_best {
                 output::print(evaluation.row(&names, unit))
             } else {
                 Ok(())
@@ -136,8 +138,8 @@ impl TuningArgs {
             return output::print_json(&json!({"best": best.json(&names), "file": file}));
         }
         output::print(format_args!(
-            "{:.2} {unit}: {}\n",
-            best.value,
+            "{}: {}\n",
+            best.value_text(unit),
             file.display()
         ))
     }

@@ -26,22 +26,27 @@ struct Individual {
     value: f64,
 }
 
-struct Random(ChaCha8Rng);
+/// Random numbers of a genetic algorithm.
+pub(super) struct Random(ChaCha8Rng);
 
 impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(ChaCha8Rng::seed_from_u64(seed))
+    }
+
     /// Returns a random number from 0 (inclusive) to 1 (exclusive).
-    fn unit(&mut self) -> f64 {
+    pub(super) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn below(&mut self, count: usize) -> usize {
+    pub(super) fn below(&mut self, count: usize) -> usize {
         ((self.unit() * count as f64) as usize).min(count - 1)
     }
 }
 
 /// Runs all generations of `plan`, or stops early when `function` returns `None`.
 pub(super) fn run(plan: &Plan, function: &Function<'_>) {
-    let mut random = Random(ChaCha8Rng::seed_from_u64(plan.seed));
+    let mut random = Random::new(plan.seed);
     let elite = (plan.population as f64 * ELITE).ceil() as usize;
     let first = (0..plan.population).map(|index| match index {
         0 => plan.start.clone(),
@@ -67,7 +72,7 @@ pub(super) fn run(plan: &Plan, function: &Function<'_>) {
 
 /// Evaluates points and returns them sorted, best first. Returns `None` if the search must stop.
 fn evaluate(points: Vec<Vec<f64>>, function: &Function<'_>) -> Option<Vec<Individual>> {
-    let evaluate = |point: Vec<f64>| function(&point).map(|value| Individual { point, value });
+    let evaluate = |point: Vec<f64>| function(&point, 0).map(|value| Individual { point, value });
     let mut found: Vec<Individual> = points
         .into_par_iter()
         .map(evaluate)

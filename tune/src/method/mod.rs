@@ -1,5 +1,6 @@
 //! The optimization methods. Each method maximizes a function on the unit cube.
 
+mod brenman;
 mod genetic;
 
 use argmin::core::{CostFunction, Error, Executor};
@@ -17,8 +18,8 @@ use thiserror::Error as ThisError;
 
 /// Initial standard deviation for CMA-ES, as a share of each range.
 const SIGMA: f64 = 0.2;
-/// A function on the unit cube. It returns `None` when the search must stop.
-pub(crate) type Function<'a> = dyn Fn(&[f64]) -> Option<f64> + Sync + 'a;
+/// A function of a point in the unit cube and a round. It returns `None` when the search must stop.
+pub(crate) type Function<'a> = dyn Fn(&[f64], usize) -> Option<f64> + Sync + 'a;
 
 /// An optimization method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub enum Method {
     Simplers,
     /// Real-valued genetic algorithm with tournaments, uniform crossover, and decreasing mutations.
     Genetic,
+    /// Genetic algorithm from Brenman's paper (2014), in which every generation measures the survivors in one more
+    /// round. It ignores the start.
+    Brenman,
     /// Particle swarm with random initial positions.
     Swarm,
     /// CMA-ES. When it converges, it restarts around its best point with twice the population.
@@ -37,14 +41,15 @@ pub enum Method {
 
 /// Error for an unknown method.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-#[error("`{0}` is not a method: use simplers, genetic, swarm or cma-es")]
+#[error("`{0}` is not a method: use simplers, genetic, brenman, swarm or cma-es")]
 pub struct UnknownMethod(String);
 
 impl Method {
     /// All methods.
-    pub const ALL: [Method; 4] = [
+    pub const ALL: [Method; 5] = [
         Method::Simplers,
         Method::Genetic,
+        Method::Brenman,
         Method::Swarm,
         Method::CmaEs,
     ];
@@ -54,6 +59,7 @@ impl Method {
         match self {
             Method::Simplers => "simplers",
             Method::Genetic => "genetic",
+            Method::Brenman => "brenman",
             Method::Swarm => "swarm",
             Method::CmaEs => "cma-es",
         }
@@ -63,7 +69,8 @@ impl Method {
     pub fn description(self) -> &'static str {
         match self {
             Method::Simplers => "Simple(x): global, deterministic, for at most six weights",
-            Method::Genetic => "real-valued genetic algorithm",
+            Method::Genetic => "real-valued genetic algorithm with decreasing mutations",
+            Method::Brenman => "Brenman's genetic algorithm, which measures survivors again",
             Method::Swarm => "particle swarm",
             Method::CmaEs => "CMA-ES with restarts and growing populations",
         }
@@ -79,6 +86,7 @@ impl Method {
         match self {
             Method::Simplers => simplers(plan, function),
             Method::Genetic => genetic::run(plan, function),
+            Method::Brenman => brenman::run(plan, function),
             Method::Swarm => swarm(plan, function),
             Method::CmaEs => cma_es(plan, function),
         }
@@ -122,7 +130,7 @@ fn simplers(plan: &Plan, function: &Function<'_>) {
     let cube = vec![(0.0, 1.0); plan.start.len()];
     let is_stopped = Cell::new(false);
     let value = |point: &[f64]| {
-        function(point).unwrap_or_else(|| {
+        function(point, 0).unwrap_or_else(|| {
             is_stopped.set(true);
             0.0
         })
@@ -142,7 +150,7 @@ impl CostFunction for SwarmFunction<'_> {
     type Output = f64;
 
     fn cost(&self, point: &Vec<f64>) -> Result<f64, Error> {
-        let value = (self.0)(point).ok_or_else(|| Error::msg("the search was stopped"))?;
+        let value = (self.0)(point, 0).ok_or_else(|| Error::msg("the search was stopped"))?;
         Ok(-value)
     }
 }
@@ -167,7 +175,7 @@ fn cma_es(plan: &Plan, function: &Function<'_>) {
     for restart in 0u32.. {
         let population = plan.population << restart.min(10);
         let value = |point: &DVector<f64>| {
-            function(point.as_slice()).unwrap_or_else(|| {
+            function(point.as_slice(), 0).unwrap_or_else(|| {
                 is_stopped.store(true, Ordering::Relaxed);
                 f64::NAN
             })

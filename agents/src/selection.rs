@@ -1,0 +1,110 @@
+//! Selection of weights: removal of the weights without which a player is not worse.
+
+use crate::{Contest, Series};
+
+/// A round of a selection.
+#[derive(Clone, Debug)]
+pub struct SelectionRound {
+    /// The games with the current weights, followed by the same games without each of the weights.
+    pub contest: Contest,
+    /// Name of the weight that the round removes, or `None` if the player is worse without any of the weights.
+    pub removed: Option<&'static str>,
+}
+
+/// Removes weights one by one, and returns the weights with zeros for the removed ones.
+///
+/// Each round plays the same games without each of the remaining weights. It removes the weight without which the mean
+/// score is greatest, unless the 95 % confidence interval of the difference shows that the player is worse. The last
+/// weight is never removed. The interval does not account for the choice among several weights, so a weight with a small
+/// benefit may be removed.
+///
+/// `play` plays the games with the given weights, and `on_round` is called after each round. Its error ends the selection.
+pub fn select_weights<E>(
+    names: &[&'static str],
+    weights: &[f64],
+    unit: &'static str,
+    play: impl Fn(&str, &[f64]) -> Series,
+    mut on_round: impl FnMut(&SelectionRound) -> Result<(), E>,
+) -> Result<Vec<f64>, E> {
+    let mut weights = weights.to_vec();
+    let mut current = play("all", &weights);
+    loop {
+        let used: Vec<usize> = (0..weights.len())
+            .filter(|&at| weights[at] != 0.0)
+            .collect();
+        if used.len() < 2 {
+            return Ok(weights);
+        }
+        let mut series = vec![current];
+        series.extend(used.iter().map(|&at| {
+            let mut fewer = weights.clone();
+            fewer[at] = 0.0;
+            play(&format!("without {}", names[at]), &fewer)
+        }));
+        let contest = Contest {
+            series,
+            unit,
+            goal: None,
+        };
+        let pairs = contest.pairs();
+        let best = (0..pairs.len()).rev().max_by(|&one, &other| {
+            pairs[one]
+                .mean_difference
+                .total_cmp(&pairs[other].mean_difference)
+        });
+        let removed = best.filter(|&at| pairs[at].mean_difference + pairs[at].half_width >= 0.0);
+        let round = SelectionRound {
+            contest,
+            removed: removed.map(|at| names[used[at]]),
+        };
+        on_round(&round)?;
+        let Some(at) = removed else {
+            return Ok(weights);
+        };
+        weights[used[at]] = 0.0;
+        let mut series = round.contest.series;
+        current = series.swap_remove(at + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GameRecord;
+    use std::convert::Infallible;
+
+    /// Plays games whose scores depend on the weights `a` and `b`, and on `c` in a way that averages out.
+    fn play(name: &str, weights: &[f64]) -> Series {
+        let games = (0..20).map(|game| {
+            let noise = if game % 2 == 0 { 5.0 } else { -5.0 };
+            let score = 100.0 + 10.0 * weights[0] + 20.0 * weights[1] + noise * weights[2];
+            GameRecord {
+                score: score as u64,
+                lines: 0,
+                pieces: 1,
+                is_complete: false,
+            }
+        });
+        Series {
+            name: name.to_owned(),
+            games: games.collect(),
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn only_weights_without_benefit_are_removed() {
+        let mut rounds = Vec::new();
+        let on_round = |round: &SelectionRound| {
+            rounds.push((round.removed, round.contest.series.len()));
+            Ok::<(), Infallible>(())
+        };
+        let weights = select_weights(&["a", "b", "c"], &[1.0, 1.0, 1.0], "points", play, on_round);
+        assert_eq!(weights, Ok(vec![1.0, 1.0, 0.0]));
+        assert_eq!(rounds, [(Some("c"), 4), (None, 3)]);
+        let harmful = select_weights(&["a", "b", "c"], &[-1.0, -1.0, 0.0], "points", play, |_| {
+            Ok::<(), Infallible>(())
+        });
+        assert_eq!(harmful, Ok(vec![-1.0, 0.0, 0.0]));
+    }
+}
