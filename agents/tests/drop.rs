@@ -228,6 +228,21 @@ fn more_previews_give_longer_games() {
 }
 
 #[test]
+fn dt_10_is_strong_with_the_features_for_which_it_was_tuned() {
+    // 500 games with another seed clear 5,025 ± 440 rows. If transitions and wells are not counted as in MDPTetris, these
+    // weights clear only 793.
+    let agent = find_agent("dt-10").unwrap();
+    let run = DropRun {
+        game: DropGame::new(10, 10, PieceSet::standard()).unwrap(),
+        ..run(u64::MAX)
+    };
+    let results = play_games(&run, || agent.published(), 100, 2, || ());
+    let lines = results.iter().map(|result| result.lines as f64);
+    let mean = Statistics::of(lines).unwrap().mean;
+    assert!((3_500.0..6_500.0).contains(&mean), "{mean}");
+}
+
+#[test]
 fn choice_between_equal_values_is_proportional_to_counts() {
     let mut rng = Rng::new(4);
     let action = |column| Action {
@@ -254,12 +269,12 @@ fn error_for_unknown_agent_lists_known_agents() {
 }
 
 #[test]
-fn tuned_weights_clear_more_rows_than_published_weights() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bcts-tuned.toml");
+fn tuned_weights_clear_more_rows_than_their_start() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/dt-tuned.toml");
     let DropPlayer { agent, weights } = DropPlayer::read(&path).unwrap();
     let run = DropRun {
-        game: DropGame::new(10, 8, PieceSet::standard()).unwrap(),
-        ..run(u64::MAX)
+        game: DropGame::new(10, 10, PieceSet::standard()).unwrap(),
+        ..run(20_000)
     };
     let mean = |weights: &[f64]| {
         let results = play_games(&run, || agent.with_weights(weights), 100, 2, || ());
@@ -267,5 +282,5 @@ fn tuned_weights_clear_more_rows_than_published_weights() {
         Statistics::of(lines).unwrap().mean
     };
     let (tuned, published) = (mean(&weights), mean(agent.weights));
-    assert!(tuned > 1.2 * published, "{tuned} and {published}");
+    assert!(tuned > 1.05 * published, "{tuned} and {published}");
 }

@@ -109,12 +109,19 @@ fn assert_action(
         numbers(&row[3])
     );
     let turned = &game.set().piece(piece).rotations()[usize::from(action.rotation)];
-    let controller = ControllerFeatures::new(&drop, turned).array();
-    let expected: Vec<f64> = list(&row[4])
+    let controller = ControllerFeatures::new(&drop, turned);
+    let mut expected: Vec<f64> = list(&row[4])
         .iter()
         .map(|number| number.as_f64().unwrap())
         .collect();
-    assert_eq!(controller[..8], expected, "{field}{action:?}");
+    // The vectors do not count the transitions of empty rows and the wells below the surface, unlike the program with
+    // which the published weights were tuned.
+    expected[2] += 2.0 * (field.height() - drop.field.pile_height()) as f64;
+    if controller.holes > 0 {
+        assert!(f64::from(controller.cumulative_wells) >= expected[5]);
+        expected[5] = f64::from(controller.cumulative_wells);
+    }
+    assert_eq!(controller.array()[..8], expected, "{field}{action:?}");
     let value: f64 = program
         .iter()
         .zip(weights)
@@ -173,6 +180,57 @@ fn random_field(width: usize, height: usize, rng: &mut Rng) -> Field {
     field
 }
 
+/// Returns whether a cell is filled. Cells beside and below the field count as filled, and cells above it as empty.
+fn is_solid(field: &Field, x: i32, y: i32) -> bool {
+    if x < 0 || x >= field.width() as i32 || y < 0 {
+        return true;
+    }
+    y < field.height() as i32 && field.is_filled(x as usize, y as usize)
+}
+
+/// Returns the number of changes between filled and empty cells along rows and along columns.
+fn transitions(field: &Field) -> [i32; 2] {
+    let (width, height) = (field.width() as i32, field.height() as i32);
+    let solid = |x, y| is_solid(field, x, y);
+    let rows = (0..height).flat_map(|y| (0..=width).map(move |x| (x, y)));
+    let columns = (0..width).flat_map(|x| (0..=height).map(move |y| (x, y)));
+    [
+        rows.filter(|&(x, y)| solid(x, y) != solid(x - 1, y))
+            .count() as i32,
+        columns
+            .filter(|&(x, y)| solid(x, y) != solid(x, y - 1))
+            .count() as i32,
+    ]
+}
+
+fn wells(field: &Field) -> i32 {
+    let (width, height) = (field.width() as i32, field.height() as i32);
+    let cells = (0..width).flat_map(|x| (0..height).map(move |y| (x, y)));
+    let is_well = |&(x, y): &(i32, i32)| {
+        !is_solid(field, x, y) && is_solid(field, x - 1, y) && is_solid(field, x + 1, y)
+    };
+    cells
+        .filter(is_well)
+        .map(|(x, y)| {
+            (0..=y)
+                .rev()
+                .take_while(|&y| !is_solid(field, x, y))
+                .count() as i32
+        })
+        .sum()
+}
+
+#[test]
+fn wells_of_documented_example_add_up_to_20() {
+    // The example is from the documentation of MDPTetris.
+    let rows = [
+        "...X....", "...XX...", ".X.XX...", ".XXXXX.X", ".XXXXX.X", "XXXXX..X", "...XXX.X",
+        "X.X..X.X",
+    ];
+    let field = Field::parse(8, 10, &rows).unwrap();
+    assert_eq!(wells(&field), 20);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
@@ -199,6 +257,25 @@ proptest! {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn transitions_and_wells_equal_counts_of_single_cells(
+        seed: u64, width in 4usize..=16, height in 1usize..=40,
+    ) {
+        let mut rng = Rng::new(seed);
+        let game = DropGame::new(width, height, PieceSet::standard()).unwrap();
+        let field = random_field(width, height, &mut rng);
+        let piece = rng.below(game.set().len());
+        for &action in game.distinct_actions(piece) {
+            let drop = game.drop(&field, piece, action);
+            let turned = &game.set().piece(piece).rotations()[usize::from(action.rotation)];
+            let features = ControllerFeatures::new(&drop, turned);
+            let [rows, columns] = transitions(&drop.field);
+            prop_assert_eq!(features.row_transitions, rows);
+            prop_assert_eq!(features.column_transitions, columns);
+            prop_assert_eq!(features.cumulative_wells, wells(&drop.field));
         }
     }
 

@@ -196,21 +196,24 @@ impl PaperFeatures {
 }
 
 /// The controllers' features of an action.
+///
+/// The definitions are those of MDPTetris, the program for which the published weights were tuned. With rows and wells
+/// counted only below the surface of the pile, DT-10 clears 793 rows on a field of 10 × 10 cells instead of 4,883.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControllerFeatures {
     /// Height of the piece's middle before rows are cleared; the floor row has height 1.
     pub landing_height: f64,
     /// Number of rows cleared, multiplied by the number of the piece's own cells in these rows.
     pub eroded_piece_cells: i32,
-    /// Number of changes between filled and empty along the rows that have a filled cell. The walls count as filled.
+    /// Number of changes between filled and empty along all rows. The walls count as filled, so an empty row has two.
     pub row_transitions: i32,
     /// Number of changes between filled and empty along the columns. The floor counts as filled, and the space above
     /// the field as empty.
     pub column_transitions: i32,
     /// Number of empty cells with a filled cell somewhere above them in the same column.
     pub holes: i32,
-    /// Sum of 1 + 2 + … + depth over all wells. A well is a vertical run of cells above a column's top, each with
-    /// filled cells to its left and right.
+    /// Sum, over all well cells, of the number of consecutive empty cells from the well cell downwards. A well cell is an
+    /// empty cell with filled cells, or walls, to its left and right. It may be covered.
     pub cumulative_wells: i32,
     /// Sum, over all holes, of the number of consecutive filled cells directly above the hole.
     pub hole_depth: i32,
@@ -231,7 +234,6 @@ impl ControllerFeatures {
             eroded_piece_cells: i32::from(drop.lines) * i32::from(drop.eroded_cells),
             ..ControllerFeatures::default()
         };
-        let rows = field.columns.iter().fold(0, |rows, column| rows | column);
         let mut left = mask;
         let mut hole_rows = 0;
         let mut steps = 0u32;
@@ -244,13 +246,13 @@ impl ControllerFeatures {
             };
             let below_top = (1u64 << field.column_height(x)) - 1;
             let holes = below_top & !column;
-            features.row_transitions += ((left ^ column) & rows).count_ones() as i32;
+            features.row_transitions += (left ^ column).count_ones() as i32;
             // The lowest bit compares the floor row with the floor. The highest bit compares the top row with the space
             // above it.
             features.column_transitions += (column ^ (column << 1 | 1)).count_ones() as i32;
             features.holes += holes.count_ones() as i32;
             features.hole_depth += hole_depths(holes, column);
-            features.cumulative_wells += well_sums(left & right & mask & !below_top);
+            features.cumulative_wells += well_sums(left & right & !column, !column);
             hole_rows |= holes;
             if x > 0 {
                 let step = field.column_height(x) as i32 - field.column_height(x - 1) as i32;
@@ -260,7 +262,7 @@ impl ControllerFeatures {
             }
             left = column;
         }
-        features.row_transitions += ((left ^ mask) & rows).count_ones() as i32;
+        features.row_transitions += (left ^ mask).count_ones() as i32;
         features.rows_with_holes = hole_rows.count_ones() as i32;
         features.diversity = steps.count_ones() as i32;
         features
@@ -295,13 +297,12 @@ fn hole_depths(holes: u64, column: u64) -> i32 {
     sum
 }
 
-/// Returns the sum of 1 + 2 + … + length over all runs of set bits.
-fn well_sums(mut cells: u64) -> i32 {
+/// Returns the sum, over all cells, of the number of consecutive empty cells from the cell downwards.
+fn well_sums(mut cells: u64, empty: u64) -> i32 {
     let mut sum = 0;
     while cells != 0 {
-        // Iteration k counts the cells at position k or later in their run.
         sum += cells.count_ones() as i32;
-        cells &= cells << 1;
+        cells = (cells >> 1) & empty;
     }
     sum
 }

@@ -1,8 +1,7 @@
 //! The game of dropped pieces, in which an action is a rotation and a column, and the piece then falls straight down.
 //!
-//! The game is lost when a cell comes to rest above the top row. Some papers use a *simplified* game, which ends only
-//! when a piece does not fit on the field. This module does not implement it. Simplified games are several times
-//! longer.
+//! The game is lost when a cell comes to rest above the top row. This is the *simplified* game of the literature: pieces
+//! do not have to be moved through the field.
 
 mod features;
 mod generator;
