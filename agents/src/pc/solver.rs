@@ -106,10 +106,10 @@ impl Queue<'_> {
 /// leads through the most compact fields.
 const WIDTH: usize = 4;
 /// Maximum number of positions that the short search expands. The complete search decides the other queues sooner.
-const POSITIONS: u64 = 40;
+const POSITIONS: u64 = 20;
 /// Maximum number of pieces left for which the short search checks whether the unplaced pieces can cover the empty
 /// cells. With more pieces left, the check takes long and often succeeds.
-const TILED: usize = 6;
+const TILED: usize = 4;
 
 impl Solver {
     /// Creates a solver for a kick table and a drop mode.

@@ -131,6 +131,8 @@ struct Parts {
     /// For each row and each set of filled cells of two columns, the covers in that row that these cells permit: first
     /// for the first and second column, then for the third and fourth column.
     near: Box<[[[u64; 256]; 2]; ROWS]>,
+    /// For each row and each set of pieces, the covers in that row with these pieces.
+    with: Box<[[u64; 128]; ROWS]>,
 }
 
 impl Parts {
@@ -159,15 +161,24 @@ static PARTS_OF_COVERS: LazyLock<Parts> = LazyLock::new(|| {
         covers.iter().map(with_part).collect()
     });
     let mut near = Box::new([[[0; 256]; 2]; ROWS]);
+    let mut with = Box::new([[0; 128]; ROWS]);
     for (row, covers) in covers.iter().enumerate() {
         for (index, at) in covers.iter().enumerate() {
+            for (pieces, with) in with[row].iter_mut().enumerate() {
+                *with |= (pieces as u64 >> at.piece.index() & 1) << index;
+            }
             for cells in 0..256 {
                 near[row][0][cells as usize] |= u64::from(at.mask & cells == 0) << index;
                 near[row][1][cells as usize] |= u64::from(at.mask & cells << 8 == 0) << index;
             }
         }
     }
-    Parts { all, covers, near }
+    Parts {
+        all,
+        covers,
+        near,
+        with,
+    }
 });
 
 /// A way to cover the empty cells of the second half.
@@ -301,7 +312,8 @@ impl<'a> TiledSearch<'a> {
         }
         let (column, row) = (first / ROWS, first % ROWS);
         let table = &*PARTS_OF_COVERS;
-        let mut fitting = table.fitting(row, cells >> (ROWS * column));
+        let mut fitting =
+            table.fitting(row, cells >> (ROWS * column)) & table.with[row][stock.pieces()];
         while fitting != 0 {
             let at = &table.covers[row][fitting.trailing_zeros() as usize];
             fitting &= fitting - 1;

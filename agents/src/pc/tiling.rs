@@ -66,6 +66,15 @@ impl Stock {
         (count > 0).then(|| Stock(self.0 - (1 << (4 * piece.index()))))
     }
 
+    /// Returns the set of pieces that the stock contains, one bit per kind.
+    pub(super) fn pieces(self) -> usize {
+        let any = (self.0 | self.0 >> 1 | self.0 >> 2 | self.0 >> 3) & 0x0111_1111;
+        // Move the lowest bits of neighbouring numbers next to each other: of two, of four, and of all numbers.
+        let pairs = (any | any >> 3) & 0x0303_0303;
+        let fours = (pairs | pairs >> 6) & 0x000f_000f;
+        ((fours | fours >> 12) & 127) as usize
+    }
+
     /// Returns whether the stock contains all of `pieces`, which must contain at most seven pieces of each kind.
     pub(super) fn contains(self, pieces: Stock) -> bool {
         // Numbers above seven count as seven, so that the highest bit is free for the borrow of each subtraction.
@@ -485,6 +494,19 @@ mod tests {
     use crate::pc::Solver;
     use hatebeam_tetris::Rng;
     use hatebeam_tetris::srs::{DropMode, KickTable, Kicks};
+
+    #[test]
+    fn set_of_pieces_has_the_kinds_of_the_stock() {
+        for set in 0..128usize {
+            let mut stock = Stock::default();
+            for piece in Piece::ALL {
+                for _ in 0..(set >> piece.index() & 1) * (1 + 2 * piece.index()) {
+                    stock = stock.with(piece);
+                }
+            }
+            assert_eq!(stock.pieces(), set);
+        }
+    }
 
     /// Returns a full field from which `left` random covers have been removed. In half of all cases, one empty cell
     /// is moved as well.
