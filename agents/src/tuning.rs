@@ -2,9 +2,9 @@
 //! the weights.
 
 use crate::Statistics;
-use crate::drop::{DropRun, Registered};
+use crate::drop::DropRun;
 use crate::nes::{GameRules, Widths, play};
-use crate::weights::{NesPlayer, WeightsFile};
+use crate::weights::{DropPlayer, NesPlayer, WeightsFile};
 use hatebeam_tetris::Piece;
 use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight};
 use serde_json::{Value, json};
@@ -102,13 +102,13 @@ impl<'a> GamesObjective<'a> {
     /// 0 to `games − 1`, and in further rounds in the games after them. If `tuned` is empty, all weights are tuned. An
     /// evaluation stops between games when `cancel` is true. Returns an error if a weight in `tuned` is unknown.
     pub fn drop(
-        agent: &'static Registered,
-        start: &[f64],
+        start: &DropPlayer,
         tuned: &[TunedWeight],
         run: &'a DropRun,
         games: usize,
         cancel: Arc<AtomicBool>,
     ) -> Result<GamesObjective<'a>, RangeError> {
+        let agent = start.agent;
         let score = move |weights: &[f64], number: usize| {
             let mut agent = agent.with_weights(weights);
             run.play(agent.as_mut(), number as u64).lines as f64
@@ -116,8 +116,8 @@ impl<'a> GamesObjective<'a> {
         Ok(GamesObjective {
             player: agent.name,
             names: agent.weight_names,
-            start: start.to_vec(),
-            parameters: parameters(agent.weight_names, start, &DROP_SPAN, tuned)?,
+            start: start.weights.clone(),
+            parameters: parameters(agent.weight_names, &start.weights, &DROP_SPAN, tuned)?,
             description: json!({"games": games, "rules_sha256": digest(&format!("{run:?}"))}),
             games,
             unit: "lines",
@@ -216,7 +216,7 @@ impl Objective for GamesObjective<'_> {
             }
             scores.push((self.score)(&weights, round * self.games + number));
         }
-        let statistics = Statistics::of(scores.into_iter())?;
+        let statistics = Statistics::of(scores)?;
         Some(Measured {
             value: statistics.mean,
             half_width: statistics.half_width,
@@ -271,7 +271,11 @@ mod tests {
         let agent = find_agent("bcts").unwrap();
         // Dellacherie's weights, with a reward for holes.
         let bad = [-1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 0.0, 0.0, 0.0];
-        let objective = GamesObjective::drop(agent, &bad, &[], &run, 8, Arc::default());
+        let start = DropPlayer {
+            agent,
+            weights: bad.to_vec(),
+        };
+        let objective = GamesObjective::drop(&start, &[], &run, 8, Arc::default());
         let objective = objective.unwrap();
         let before = objective.measure(&bad, 0).unwrap().value;
         let settings = Settings {

@@ -47,9 +47,15 @@ pub enum WeightsError {
         /// Names of the player's weights.
         names: String,
     },
+    /// The agent does not exist.
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
     /// The file is for an agent that does not exist.
     #[error("{}", .0.display())]
     Agent(PathBuf, #[source] UnknownAgent),
+    /// The search does not exist.
+    #[error(transparent)]
+    UnknownSearch(#[from] UnknownSearch),
     /// The file is for a search that does not exist.
     #[error("{}", .0.display())]
     Search(PathBuf, #[source] UnknownSearch),
@@ -69,7 +75,7 @@ pub enum WeightsError {
 
 impl WeightsFile {
     /// Creates the contents of a file from weights in the order of their names.
-    pub fn new(player: &str, names: &[&str], weights: &[f64]) -> WeightsFile {
+    pub(crate) fn new(player: &str, names: &[&str], weights: &[f64]) -> WeightsFile {
         let names = names.iter().map(|name| (*name).to_owned());
         WeightsFile {
             player: player.to_owned(),
@@ -146,6 +152,17 @@ impl DropPlayer {
         Ok(DropPlayer { agent, weights })
     }
 
+    /// Reads a weights file, or finds an agent by its name if there is no file.
+    ///
+    /// # Errors
+    /// Returns the errors of [`DropPlayer::read`] and [`DropPlayer::find`].
+    pub fn open(file: Option<&Path>, name: &str) -> Result<DropPlayer, WeightsError> {
+        match file {
+            Some(path) => DropPlayer::read(path),
+            None => Ok(DropPlayer::find(name)?),
+        }
+    }
+
     /// Reads a weights file.
     ///
     /// # Errors
@@ -156,6 +173,11 @@ impl DropPlayer {
             .map_err(|error| WeightsError::Agent(path.to_owned(), error))?;
         let weights = file.in_order(agent.weight_names, path)?;
         Ok(DropPlayer { agent, weights })
+    }
+
+    /// Returns the contents of a weights file for this player.
+    pub fn file(&self) -> WeightsFile {
+        WeightsFile::new(self.agent.name, self.agent.weight_names, &self.weights)
     }
 }
 
@@ -177,6 +199,17 @@ impl NesPlayer {
         let search = find_search(name)?;
         let weights = search.weights.to_vec();
         Ok(NesPlayer { search, weights })
+    }
+
+    /// Reads a file, or finds a search by its name if there is no file.
+    ///
+    /// # Errors
+    /// Returns the errors of [`NesPlayer::read`] and [`NesPlayer::find`].
+    pub fn open(file: Option<&Path>, name: &str) -> Result<NesPlayer, WeightsError> {
+        match file {
+            Some(path) => NesPlayer::read(path),
+            None => Ok(NesPlayer::find(name)?),
+        }
     }
 
     /// Reads a weights file, or a file with weights of the search `learned`.

@@ -1,6 +1,6 @@
 //! A depth-limited expectimax search over the two known pieces and every possible third piece.
 
-use super::controller::{Controller, ControllerWeights, Ranked};
+use super::controller::{Controller, ControllerWeights};
 use super::{Agent, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};

@@ -3,15 +3,14 @@
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
-use crate::output::Failure;
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Subcommand;
 use hatebeam_agents::drop::{AGENTS, DropRun, play_games};
 use hatebeam_agents::json::drop_placements;
 use hatebeam_agents::options::DropOptions;
 use hatebeam_agents::text::drop as text;
 use hatebeam_agents::tuning::GamesObjective;
-use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, WeightsFile, select_weights};
+use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, select_weights};
 use hatebeam_host::stop_flag;
 use hatebeam_tune::replace_file;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ enum AgentsCommand {
     #[command(after_help = text::PLAY_HELP)]
     Play {
         /// Agent that plays [default: none if --weights is given, or else heuristic]
-        #[arg(long, value_name = "NAME", value_parser = agent_names())]
+        #[arg(long, value_name = "NAME", value_parser = agent_names(0))]
         agent: Option<String>,
         #[command(flatten)]
         games: GamesArgs,
@@ -38,7 +37,7 @@ enum AgentsCommand {
     #[command(after_help = text::COMPARE_HELP)]
     Compare {
         /// Agents to compare
-        #[arg(value_name = "AGENT", required = true, value_parser = agent_names())]
+        #[arg(value_name = "AGENT", required = true, value_parser = agent_names(0))]
         agents: Vec<String>,
         #[command(flatten)]
         games: GamesArgs,
@@ -49,7 +48,7 @@ enum AgentsCommand {
         #[command(flatten)]
         tuning: TuningArgs,
         /// Agent whose weights to tune
-        #[arg(long, value_name = "NAME", default_value = "bcts", value_parser = agent_names())]
+        #[arg(long, value_name = "NAME", default_value = "bcts", value_parser = agent_names(1))]
         agent: String,
         /// Weights file to start from; its agent replaces --agent [default: the published weights]
         #[arg(long, value_name = "FILE")]
@@ -64,7 +63,7 @@ enum AgentsCommand {
         #[arg(value_name = "OUT")]
         file: PathBuf,
         /// Agent whose published weights to select, if --weights is not given
-        #[arg(long, value_name = "NAME", default_value = "bcts", value_parser = agent_names())]
+        #[arg(long, value_name = "NAME", default_value = "bcts", value_parser = agent_names(1))]
         agent: String,
         #[command(flatten)]
         games: GamesArgs,
@@ -117,24 +116,29 @@ impl GamesArgs {
 
     /// Removes weights that do not make the player better, and writes the others to `file`.
     fn select(&self, player: &DropPlayer, file: &Path) -> anyhow::Result<()> {
-        let (run, agent, names) = (
-            self.options.rules()?,
-            player.agent,
-            player.agent.weight_names,
-        );
-        let play = |name: &str, weights: &[f64]| {
-            let weights = weights.to_vec();
-            self.play(&run, name, &DropPlayer { agent, weights })
+        let (run, agent) = (self.options.rules()?, player.agent);
+        let with = |weights: &[f64]| DropPlayer {
+            agent,
+            weights: weights.to_vec(),
         };
-        let on_round = |round: &SelectionRound| self.series.show(&round.contest);
+        let play = |name: &str, weights: &[f64]| self.play(&run, name, &with(weights));
+        let on_round = |round: &SelectionRound| {
+            self.series.show(&round.contest)?;
+            let removed = round.removed.unwrap_or("nothing");
+            self.series.show_text(format_args!("removed {removed}\n\n"))
+        };
+        let names = agent.weight_names;
         let weights = select_weights(names, &player.weights, "lines", play, on_round)?;
-        let text = WeightsFile::new(agent.name, names, &weights).text();
-        replace_file(file, text.as_bytes()).with_context(|| file.display().to_string())
+        let text = with(&weights).file().text();
+        replace_file(file, text.as_bytes()).with_context(|| file.display().to_string())?;
+        self.series.show_text(format_args!("{}\n", file.display()))
     }
 }
 
-fn agent_names() -> clap::builder::PossibleValuesParser {
-    names(AGENTS.iter().map(|agent| (agent.name, agent.description)))
+/// Returns a parser for the names of agents with at least `least` weights.
+fn agent_names(least: usize) -> clap::builder::PossibleValuesParser {
+    let agents = AGENTS.iter().filter(|agent| agent.weights.len() >= least);
+    names(agents.map(|agent| (agent.name, agent.description)))
 }
 
 impl AgentsArgs {
@@ -151,25 +155,14 @@ impl AgentsArgs {
                 start,
                 options,
             } => {
-                let DropPlayer { agent, weights } = match start {
-                    Some(path) => DropPlayer::read(path)?,
-                    None => DropPlayer::find(agent)?,
-                };
-                ensure!(
-                    !weights.is_empty(),
-                    Failure::Usage(format!("{} has no weights to tune", agent.name))
-                );
-                let (run, tuned, cancel) = (options.rules()?, &tuning.tuned, stop_flag()?);
-                let games = options.games();
-                let objective = GamesObjective::drop(agent, &weights, tuned, &run, games, cancel)?;
+                let player = DropPlayer::open(start.as_deref(), agent)?;
+                let (run, games, cancel) = (options.rules()?, options.games(), stop_flag()?);
+                let objective = GamesObjective::drop(&player, &tuning.tuned, &run, games, cancel)?;
                 tuning.run(&objective, objective.unit())
             }
             AgentsCommand::Select { file, agent, games } => {
-                let player = match games.weights.first() {
-                    Some(path) => DropPlayer::read(path)?,
-                    None => DropPlayer::find(agent)?,
-                };
-                games.select(&player, file)
+                let start = games.weights.first().map(PathBuf::as_path);
+                games.select(&DropPlayer::open(start, agent)?, file)
             }
             AgentsCommand::Placements { .. } => answer_objects(|line| Ok(drop_placements(line)?)),
         }

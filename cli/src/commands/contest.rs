@@ -6,11 +6,11 @@ use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hatebeam_agents::{Contest, GameRecord, Series};
 use hatebeam_telemetry::ProgressLine;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+use std::{fmt, fs};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SeriesArgs {
@@ -51,6 +51,15 @@ impl SeriesArgs {
             name: name.to_owned(),
             games: results.into_iter().map(Into::into).collect(),
             seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Prints a text, unless --json is given.
+    pub(super) fn show_text(&self, text: fmt::Arguments<'_>) -> anyhow::Result<()> {
+        if self.json {
+            Ok(())
+        } else {
+            output::print(text)
         }
     }
 

@@ -112,11 +112,8 @@ impl GamesArgs {
 }
 
 fn search_names() -> clap::builder::PossibleValuesParser {
-    names(
-        SEARCHES
-            .iter()
-            .map(|search| (search.name, search.description)),
-    )
+    let searches = SEARCHES.iter();
+    names(searches.map(|search| (search.name, search.description)))
 }
 
 impl NesArgs {
@@ -134,10 +131,7 @@ impl NesArgs {
                 span,
                 options,
             } => {
-                let player = match start {
-                    Some(path) => NesPlayer::read(path)?,
-                    None => NesPlayer::find(search)?,
-                };
+                let player = NesPlayer::open(start.as_deref(), search)?;
                 let (rules, sets) = (options.rules()?, options.sets());
                 let cancel = stop_flag()?;
                 let (tuned, widths) = (&tuning.tuned, options.widths);
