@@ -157,15 +157,19 @@ impl<'a> GamesObjective<'a> {
         };
         let letters = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.letter()).collect();
         let letters: Vec<String> = sets.iter().map(letters).collect();
+        let mut description = json!({
+            "games": sets.len(), "pieces_sha256": digest(&letters.join("\n")), "rows": rules.rows.to_string(),
+            "level": rules.start_level, "stop_lines": rules.stop_lines, "widths": format!("{widths:?}"),
+        });
+        if rules.gravity {
+            description["gravity"] = true.into();
+        }
         Ok(GamesObjective {
             player: search.name,
             names: search.weight_names,
             start: start.weights.clone(),
             parameters: parameters(search.weight_names, &start.weights, &span, tuned)?,
-            description: json!({
-                "games": sets.len(), "pieces_sha256": digest(&letters.join("\n")), "rows": rules.rows.to_string(),
-                "level": rules.start_level, "stop_lines": rules.stop_lines, "widths": format!("{widths:?}"),
-            }),
+            description,
             games: sets.len(),
             unit: "points",
             score: Box::new(score),

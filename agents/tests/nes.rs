@@ -190,6 +190,28 @@ fn learning_improves_play() {
 }
 
 #[test]
+fn gravity_costs_points_and_ends_games_at_level_29() {
+    let games = |level, gravity| {
+        let rules = GameRules {
+            start_level: level,
+            gravity,
+            ..GameRules::ARTICLE
+        };
+        let search = || Bfs::new(Rows::Twenty, WEIGHTS_BFS);
+        let results = article_games(205, 20, 2, &rules, search);
+        let lines = results.iter().map(|result| result.score.lines).sum::<u32>();
+        (Summary::of(&results).unwrap().points.mean, lines / 20)
+    };
+    let [(free, _), (falling, lines)] = [false, true].map(|gravity| games(19, gravity));
+    assert!(
+        falling < 0.95 * free && lines > 40,
+        "{falling} of {free} points, {lines} lines"
+    );
+    let (_, lines) = games(29, true);
+    assert!(lines < 100, "{lines} lines at level 29");
+}
+
+#[test]
 fn game_ends_if_no_pieces_are_left_or_a_piece_cannot_spawn() {
     let mut search = Bfs::new(Rows::Twenty, WEIGHTS_BFS);
     let none = play(&mut search, &[Piece::I], &GameRules::ARTICLE);

@@ -131,6 +131,28 @@ fn nes_features_and_values_match_test_vectors() {
 }
 
 #[test]
+fn nes_placements_and_games_with_gravity_have_fewer_possibilities() {
+    let requests = [
+        json!({"piece": "I"}),
+        json!({"piece": "I", "gravity": 19}),
+        json!({"piece": "I", "gravity": 29}),
+    ];
+    let answers = answers(&["nes", "placements", "--json"], &requests);
+    let [free, slow, fast] = [0, 1, 2].map(|at| list(&answers[at]["placements"]).len());
+    assert!(
+        free == 17 && slow == 17 && fast < 17,
+        "{free} {slow} {fast}"
+    );
+    let mean = |options: &[&str]| {
+        let play = ["nes", "play", "--games", "4", "--json"];
+        let played: Value =
+            serde_json::from_str(&run(&[&play, options].concat()).silent_results()).unwrap();
+        played["players"][0]["mean"].as_f64().unwrap()
+    };
+    assert!(mean(&["--gravity"]) < mean(&[]));
+}
+
+#[test]
 fn nes_pieces_match_test_vectors() {
     let vectors = vectors("tetris", "nes_generator.json");
     let article = run(&["nes", "pieces", "--generator", "article", "--games", "1"]);

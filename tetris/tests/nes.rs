@@ -274,39 +274,72 @@ fn random_board(rule: Rows, rng: &mut Rng) -> Board {
     Board::parse(rule, &rows).unwrap()
 }
 
+/// Spawn position of every piece.
+const SPAWN: Placement = Placement {
+    orientation: 0,
+    x: 5,
+    y: 0,
+};
+
+/// Returns whether all cells of a piece are inside the board and empty.
+fn fits(board: &Board, piece: Piece, p: Placement) -> bool {
+    let above = board.rule_set().above() as i8;
+    shape(piece, p.orientation).iter().all(|&(dx, dy)| {
+        let (x, y) = (p.x + dx, p.y + dy);
+        (0..10).contains(&x) && (-above..20).contains(&y) && !board.is_filled(x as usize, y)
+    })
+}
+
+/// Returns the positions to the left and to the right, and after a turn in each direction.
+fn key_moves(piece: Piece, p: Placement) -> [Placement; 4] {
+    let turns = orientations(piece).len() as u8;
+    let turned = |by| Placement {
+        orientation: (p.orientation + by) % turns,
+        ..p
+    };
+    [
+        Placement { x: p.x - 1, ..p },
+        Placement { x: p.x + 1, ..p },
+        turned(1),
+        turned(turns - 1),
+    ]
+}
+
+/// Follows a falling piece frame by frame with every choice of keys. Checks each move cell by cell.
+fn slow_falls(board: &Board, piece: Piece, level: u32) -> BTreeSet<Placement> {
+    let mut at = BTreeSet::from([SPAWN]);
+    at.retain(|&p| fits(board, piece, p));
+    let mut rests = BTreeSet::new();
+    for frame in 0.. {
+        if at.is_empty() {
+            break;
+        }
+        if frame % 2 == 0 {
+            let moves = at.iter().flat_map(|&p| key_moves(piece, p));
+            let moves: Vec<Placement> = moves.filter(|&p| fits(board, piece, p)).collect();
+            at.extend(moves);
+        }
+        if frame % frames_per_row(level) + 1 == frames_per_row(level) {
+            let (fallen, locked): (BTreeSet<_>, BTreeSet<_>) = at
+                .into_iter()
+                .map(|p| Placement { y: p.y + 1, ..p })
+                .partition(|&p| fits(board, piece, p));
+            rests.extend(locked.into_iter().map(|p| Placement { y: p.y - 1, ..p }));
+            at = fallen;
+        }
+    }
+    rests
+}
+
 /// Finds placements with a search over single positions that checks each move cell by cell.
 fn slow_placements(board: &Board, piece: Piece) -> BTreeSet<Placement> {
-    let turns = orientations(piece).len() as u8;
-    let above = board.rule_set().above() as i8;
-    let fits = |p: Placement| {
-        shape(piece, p.orientation).iter().all(|&(dx, dy)| {
-            let (x, y) = (p.x + dx, p.y + dy);
-            (0..10).contains(&x) && (-above..20).contains(&y) && !board.is_filled(x as usize, y)
-        })
-    };
-    let start = Placement {
-        orientation: 0,
-        x: 5,
-        y: 0,
-    };
-    let mut open: Vec<Placement> = Some(start).filter(|&p| fits(p)).into_iter().collect();
+    let fits = |p: Placement| fits(board, piece, p);
+    let mut open: Vec<Placement> = Some(SPAWN).filter(|&p| fits(p)).into_iter().collect();
     let mut seen: BTreeSet<Placement> = open.iter().copied().collect();
     let mut rests = BTreeSet::new();
     while let Some(p) = open.pop() {
         let down = Placement { y: p.y + 1, ..p };
-        let moves = [
-            Placement { x: p.x - 1, ..p },
-            Placement { x: p.x + 1, ..p },
-            Placement {
-                orientation: (p.orientation + 1) % turns,
-                ..p
-            },
-            Placement {
-                orientation: (p.orientation + turns - 1) % turns,
-                ..p
-            },
-            down,
-        ];
+        let moves = key_moves(piece, p).into_iter().chain([down]);
         for next in moves {
             if fits(next) && seen.insert(next) {
                 open.push(next);
@@ -400,6 +433,25 @@ proptest! {
                 let found: BTreeSet<Placement> = finder.find(&board, piece).iter().copied().collect();
                 prop_assert_eq!(&found, &slow_placements(&board, piece), "{} {}\n{}", piece, rule, board);
                 prop_assert_eq!(board.spawns(piece), !found.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn placements_with_gravity_equal_those_of_slow_simulation(seed: u64) {
+        let mut rng = Rng::new(seed);
+        let mut finder = Placements::new();
+        for rule in Rows::ALL {
+            let board = random_board(rule, &mut rng);
+            for level in [0, 9, 12, 15, 18, 19, 29] {
+                let falling = board.with_gravity(level);
+                for piece in Piece::ALL {
+                    let found: BTreeSet<Placement> = finder.find(&falling, piece).iter().copied().collect();
+                    prop_assert_eq!(&found, &slow_falls(&board, piece, level), "{} {} {}\n{}", piece, rule, level, board);
+                    let all = slow_placements(&board, piece);
+                    prop_assert!(found.is_subset(&all));
+                    prop_assert_eq!(found.is_empty(), all.is_empty());
+                }
             }
         }
     }

@@ -13,6 +13,8 @@ struct Request {
     field: Option<FieldName>,
     #[serde(default)]
     features: bool,
+    /// Level whose gravity applies, or no gravity.
+    gravity: Option<u32>,
 }
 
 /// Name of the rule set for the rows, as a JSON number or string.
@@ -38,8 +40,8 @@ enum Row {
 }
 
 /// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and,
-/// optionally, `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`) and
-/// `features`. The answer contains `placements`. If `features` is true, each placement includes its features and its
+/// optionally, `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`), `features`, and
+/// `gravity` (the level whose gravity applies; default no gravity). The answer contains `placements`. If `features` is true, each placement includes its features and its
 /// value with the published weights.
 pub fn nes_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
@@ -49,7 +51,10 @@ pub fn nes_placements(line: &str) -> Result<String, RequestError> {
         Some(FieldName::Text(text)) => text.parse()?,
     };
     let piece: Piece = request.piece.parse()?;
-    let board = Board::parse(rows, &request.rows)?;
+    let mut board = Board::parse(rows, &request.rows)?;
+    if let Some(level) = request.gravity {
+        board = board.with_gravity(level);
+    }
     let mut finder = Placements::new();
     let row = |placement: &hatebeam_tetris::nes::Placement| {
         let (orientation, x, y) = (placement.orientation, placement.x, placement.y);

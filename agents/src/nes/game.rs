@@ -14,15 +14,18 @@ pub struct GameRules {
     pub start_level: u32,
     /// Number of cleared rows after which the game stops.
     pub stop_lines: u32,
+    /// Whether pieces fall at the speed of the level. See [`Board::with_gravity`].
+    pub gravity: bool,
 }
 
 impl GameRules {
     /// Rules of the games in the article that published the searches: 20 rows, start at level 19, stop after 230
-    /// cleared rows (level 29).
+    /// cleared rows (level 29), no gravity.
     pub const ARTICLE: GameRules = GameRules {
         rows: Rows::Twenty,
         start_level: 19,
         stop_lines: 230,
+        gravity: false,
     };
 }
 
@@ -110,6 +113,9 @@ impl Play {
     pub fn step(&mut self, search: &mut dyn Search, current: Piece, next: Piece) -> Option<Move> {
         if self.result.complete || !self.board.spawns(current) {
             return None;
+        }
+        if self.rules.gravity {
+            self.board = self.board.with_gravity(self.result.score.level);
         }
         let view = View {
             board: self.board,

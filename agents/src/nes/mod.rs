@@ -1,4 +1,4 @@
-//! Searches for Nintendo Tetris without gravity.
+//! Searches for Nintendo Tetris.
 
 mod bfs;
 mod branching;

@@ -71,6 +71,9 @@ pub struct NesOptions {
     /// Stop a game when this many rows have been cleared
     #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.stop_lines)]
     stop_lines: u32,
+    /// Let pieces fall at the speed of the level; a key can be pressed in every other frame
+    #[arg(long)]
+    gravity: bool,
     /// Widths and depth of `branching` (placements of the current piece, placements of the other pieces, unknown pieces)
     /// [default: 3/5/2] or `learned` (pairs of placements of the known pieces, placements of the unknown pieces except
     /// the last one, unknown pieces) [default: 5/2/2]
@@ -87,6 +90,7 @@ impl NesOptions {
             rows: self.rows.parse()?,
             start_level: self.level,
             stop_lines: self.stop_lines,
+            gravity: self.gravity,
         })
     }
 

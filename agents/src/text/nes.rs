@@ -16,6 +16,9 @@ games of the article that published these searches. In these games, `bfs` has a 
 1,053,015.73 and a maxout of 81.33 %; `branching` has a median of 1,230,460, a mean of 1,193,441.87 and a maxout of
 94.67 %. `learned` is not from the article; its weights were learned with `hatebeam nes learn`.
 
+With --gravity, a piece can step left or right or turn in every other frame, from the first frame on, and falls by one row in
+48 (level 0) to 1 (from level 29 on) frames; at level 19 in 2. Searches assume the current level for all pieces.
+
 --csv writes one line per game: player, game, score, lines, pieces, complete (230 rows cleared). --svg writes a plot of
 the sorted scores.
 
@@ -23,7 +26,8 @@ Examples:
   hatebeam nes play --search bfs
   hatebeam nes play --search branching --games 10 --widths 3/3/1
   hatebeam nes play --search learned
-  hatebeam nes play --search bfs --rows 22 --generator cartridge --csv games.csv";
+  hatebeam nes play --search bfs --rows 22 --generator cartridge --csv games.csv
+  hatebeam nes compare bfs learned --gravity --rows 20+2";
 
 /// Help text of the command that compares players.
 pub const COMPARE_HELP: &str = "\
@@ -39,7 +43,8 @@ Reads one JSON object per line with `rows` (text of X and _, the last row is the
 `22` or `20+2` rows), and prints one object per line with `placements`. Each placement is [orientation, x, y]: the
 number of clockwise turns, and the column and row of the centre. Row 0 is the highest visible row. If `features` is
 true, each placement is [orientation, x, y, [features], value], with the 17 features and the value with the published
-weights; lower values are better. For an invalid line, the command prints an object with the line number and the reason,
+weights; lower values are better. `gravity` is the level whose gravity applies; without it, pieces do not fall by
+themselves. For an invalid line, the command prints an object with the line number and the reason,
 {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:

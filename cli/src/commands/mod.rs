@@ -76,7 +76,7 @@ enum Command {
     Perft(perft::PerftArgs),
     /// Play dropped pieces with agents, and compare them
     Agents(agents::AgentsArgs),
-    /// Play Nintendo Tetris without gravity, and compare searches
+    /// Play Nintendo Tetris, and compare searches
     Nes(nes::NesArgs),
     /// Find perfect clears and their chances
     Pc(pc::PcArgs),

@@ -1,4 +1,4 @@
-//! `hatebeam nes`: play Nintendo Tetris without gravity.
+//! `hatebeam nes`: play Nintendo Tetris.
 
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;

@@ -2,6 +2,7 @@
 //! rows.
 
 use super::placements::Placement;
+use super::scoring::frames_per_row;
 use super::shapes::shape;
 use crate::Piece;
 use std::fmt;
@@ -77,12 +78,14 @@ impl FromStr for Rows {
     }
 }
 
-/// A board, stored as one bit mask per column. If the rule set has `n` rows above the visible ones, bit `n + r` is the
+/// A board, stored as one bit mask per column, and the gravity. If the rule set has `n` rows above the visible ones, bit `n + r` is the
 /// cell in visible row `r`. The lowest bit is the highest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Board {
     pub(crate) columns: [u32; WIDTH],
     pub(crate) rows: Rows,
+    /// Number of frames in which a piece falls by one row, or 0 without gravity.
+    pub(crate) frames: u8,
 }
 
 /// Result of locking a piece.
@@ -146,6 +149,17 @@ impl Board {
         Board {
             columns: [0; WIDTH],
             rows,
+            frames: 0,
+        }
+    }
+
+    /// Returns the board with the gravity of a level, which also applies to all boards after it. Without this call, pieces
+    /// do not fall on their own.
+    #[must_use]
+    pub const fn with_gravity(self, level: u32) -> Board {
+        Board {
+            frames: frames_per_row(level) as u8,
+            ..self
         }
     }
 

@@ -1,5 +1,6 @@
-//! Placements that a piece can reach without gravity. A flood fill over all orientations finds these placements. It
-//! processes all positions in a column at once.
+//! Placements that a piece can reach. Without gravity, a flood fill over all orientations finds these placements. It
+//! processes all positions in a column at once. With gravity, a simulation finds them frame by frame. It processes all
+//! positions in a row at once.
 
 use super::board::{Board, Rows, WIDTH};
 use super::shapes::{Shape, orientations};
@@ -37,6 +38,9 @@ type Positions = [[u64; 4]; PAIRS];
 /// Number of empty rows at the top of a board with which a piece can reach every column and orientation in the third row.
 const OPEN_ROWS: usize = 5;
 
+/// With gravity, a key can be pressed in one of this many frames, because it must be released in between.
+const FRAMES_PER_KEY: u32 = 2;
+
 impl Placements {
     /// Creates an empty buffer.
     pub fn new() -> Placements {
@@ -45,6 +49,9 @@ impl Placements {
 
     /// Finds every resting position that a piece can reach from its spawn position. The piece can step left, right and
     /// down, and turn in both directions. After each move, all four cells must be inside the board and empty.
+    ///
+    /// With [gravity](Board::with_gravity), the piece can only step left or right or turn in every other frame, from the
+    /// first frame on, and falls by itself. It locks when it cannot fall.
     ///
     /// Returns the placements sorted by orientation, column and row, or an empty slice if the piece cannot spawn.
     pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
@@ -85,6 +92,9 @@ impl Rests {
     /// Finds the positions.
     #[cfg_attr(target_arch = "x86_64", inline(always))]
     pub(super) fn of(board: &Board, piece: Piece) -> Rests {
+        if board.frames > 0 {
+            return Rests::of_falling_piece(board, piece);
+        }
         let free = free_positions(board, orientations(piece));
         let above = board.rows.above();
         let mut reached = [[0; 4]; PAIRS];
@@ -109,6 +119,52 @@ impl Rests {
             }
         }
         Rests(reached)
+    }
+
+    /// Finds the positions with gravity. All positions that the piece can have in a frame are in the same row.
+    #[cold]
+    #[inline(never)]
+    fn of_falling_piece(board: &Board, piece: Piece) -> Rests {
+        let shapes = orientations(piece);
+        let (free, turns) = (free_positions(board, shapes), shapes.len());
+        // For each orientation, the columns in which the centre may be in a row.
+        let open_in = |row: usize| {
+            [0, 1, 2, 3].map(|orientation| {
+                (0..WIDTH).fold(0u16, |open, x| {
+                    let bit = free[x / 2][orientation] >> (x % 2 * 32 + row) & 1;
+                    open | (bit as u16) << x
+                })
+            })
+        };
+        let mut row = board.rows.above();
+        let mut open = open_in(row);
+        let mut reached = [open[0] & 1 << SPAWN_X, 0, 0, 0];
+        let mut rests = [[0; 4]; PAIRS];
+        for frame in 0.. {
+            if frame % FRAMES_PER_KEY == 0 {
+                let old = reached;
+                for to in 0..turns {
+                    let turned = old[(to + 1) % turns] | old[(to + turns - 1) % turns];
+                    reached[to] |= (old[to] << 1 | old[to] >> 1 | turned) & open[to];
+                }
+            }
+            if (frame + 1) % u32::from(board.frames) > 0 {
+                continue;
+            }
+            open = open_in(row + 1);
+            for to in 0..turns {
+                for x in 0..WIDTH {
+                    let rest = reached[to] & !open[to] & 1 << x;
+                    rests[x / 2][to] |= u64::from(rest >> x) << (x % 2 * 32 + row);
+                }
+                reached[to] &= open[to];
+            }
+            if reached == [0; 4] {
+                break;
+            }
+            row += 1;
+        }
+        Rests(rests)
     }
 
     /// Returns a mask of the rows of the centre in one orientation and column.
