@@ -9,8 +9,8 @@ use hatebeam_agents::nes::{
     Summary, Widths, article_games, find_search, learn, play, play_traced, read_patterns,
     write_patterns,
 };
-use hatebeam_tetris::Piece;
-use hatebeam_tetris::nes::{ArticleSets, Rows, WEIGHTS_BFS};
+use hatebeam_tetris::nes::{ArticleSets, Cartridge, Rows, Transitions, WEIGHTS_BFS};
+use hatebeam_tetris::{Piece, Rng};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -209,6 +209,29 @@ fn gravity_costs_points_and_ends_games_at_level_29() {
     );
     let (_, lines) = games(29, true);
     assert!(lines < 100, "{lines} lines at level 29");
+}
+
+#[test]
+fn searches_use_the_probabilities_of_the_generator() {
+    let pieces = Cartridge::from_seed(7).game(400, None, &mut Rng::new(7));
+    for name in ["branching", "learned"] {
+        let search = find_search(name).unwrap();
+        let moves = |transitions| {
+            let rules = GameRules {
+                transitions,
+                ..GameRules::ARTICLE
+            };
+            let mut moves = Vec::new();
+            let mut search = search.with_weights(rules.rows, None, search.weights);
+            play_traced(search.as_mut(), &pieces, &rules, |played| {
+                moves.push(*played);
+                true
+            });
+            moves
+        };
+        let [article, cartridge] = [Transitions::ARTICLE, Transitions::CARTRIDGE].map(moves);
+        assert_ne!(article, cartridge, "{name}");
+    }
 }
 
 #[test]

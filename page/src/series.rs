@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Failure, json};
 use crate::watch::{NesSets, PlayerStart, WatchStart, drop_agent, drop_run, nes_search};
 use hatebeam_agents::drop::{Agent, DropRun};
-use hatebeam_agents::nes::{GameRules, Search, play};
+use hatebeam_agents::nes::{Search, play};
 use hatebeam_agents::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
 use hatebeam_tetris::nes::MAXOUT;
 use serde::{Deserialize, Serialize};
@@ -105,10 +105,10 @@ impl Games {
                 .map(|agent| run.play(agent.as_mut(), number.into()).into())
                 .collect(),
             Games::Nes { sets, searches } => {
-                let pieces = sets.game();
+                let (pieces, rules) = (sets.game(), sets.rules());
                 searches
                     .iter_mut()
-                    .map(|search| play(search.as_mut(), &pieces, &GameRules::ARTICLE).into())
+                    .map(|search| play(search.as_mut(), &pieces, &rules).into())
                     .collect()
             }
         }

@@ -4,7 +4,7 @@ use crate::answer::Failure;
 use hatebeam_agents::drop::{AGENTS, Agent, DropPlay, DropRun, find_agent};
 use hatebeam_agents::nes::{GameRules, Play, SEARCHES, Search, find_search};
 use hatebeam_tetris::drop::{Action, DropGame, GeneratorKind, PieceSet};
-use hatebeam_tetris::nes::{ArticleSets, Cartridge, shape};
+use hatebeam_tetris::nes::{ArticleSets, Cartridge, Transitions, shape};
 use hatebeam_tetris::{Piece, Rng};
 use serde::{Deserialize, Serialize};
 
@@ -109,9 +109,14 @@ impl Watch {
                 start.players.iter().map(player).collect()
             }
             "nes" => {
-                let pieces = NesSets::new(start)?.game();
+                let mut sets = NesSets::new(start)?;
+                let (pieces, rules) = (sets.game(), sets.rules());
                 let player = |player: &PlayerStart| -> Result<Box<dyn Player>, Failure> {
-                    Ok(Box::new(NesPlayer::new(&pieces, nes_search(player)?)))
+                    Ok(Box::new(NesPlayer::new(
+                        &pieces,
+                        &rules,
+                        nes_search(player)?,
+                    )))
                 };
                 start.players.iter().map(player).collect()
             }
@@ -165,6 +170,17 @@ impl NesSets {
             "article" => Ok(NesSets::Article(Box::new(ArticleSets::new(start.seed)))),
             "cartridge" => Ok(NesSets::Cartridge { seed: start.seed }),
             other => Err(format!("unknown generator {other:?}").into()),
+        }
+    }
+
+    /// Returns the rules of the games.
+    pub(crate) fn rules(&self) -> GameRules {
+        GameRules {
+            transitions: match self {
+                NesSets::Article(_) => Transitions::ARTICLE,
+                NesSets::Cartridge { .. } => Transitions::CARTRIDGE,
+            },
+            ..GameRules::ARTICLE
         }
     }
 
@@ -282,10 +298,10 @@ struct NesPlayer {
 }
 
 impl NesPlayer {
-    fn new(pieces: &[Piece], search: Box<dyn Search>) -> NesPlayer {
+    fn new(pieces: &[Piece], rules: &GameRules, search: Box<dyn Search>) -> NesPlayer {
         NesPlayer {
             pieces: pieces.to_vec(),
-            play: Play::new(&GameRules::ARTICLE),
+            play: Play::new(rules),
             search,
             last: Vec::new(),
             last_piece: String::new(),

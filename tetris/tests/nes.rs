@@ -7,10 +7,10 @@ mod common;
 
 use common::{list, numbers, rows, vectors};
 use hatebeam_tetris::nes::{
-    ARTICLE_GAME_LENGTH, ArticleSets, BestPlacements, Board, CARTRIDGE_ORDER,
-    CARTRIDGE_TRANSITIONS, Cartridge, FEATURES, Features, MAXOUT, Placement, Placements, Rows,
-    Score, Valued, WEIGHTS_BFS, WEIGHTS_BFS33, Weights, article_transition, first_transition,
-    frames_per_row, level_at, orientations, points, shape,
+    ARTICLE_GAME_LENGTH, ArticleSets, BestPlacements, Board, CARTRIDGE_ORDER, Cartridge, FEATURES,
+    Features, MAXOUT, Placement, Placements, Rows, Score, Transitions, Valued, WEIGHTS_BFS,
+    WEIGHTS_BFS33, Weights, first_transition, frames_per_row, level_at, orientations, points,
+    shape,
 };
 use hatebeam_tetris::{Piece, Rng};
 use proptest::prelude::*;
@@ -135,10 +135,11 @@ fn cartridge_generator_matches_test_vectors() {
     };
     assert_eq!(draw(40, 37), text("every_37_frames"));
     assert_eq!(draw(60, 0), text("no_frames"));
-    for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
-        for (next, odds) in CARTRIDGE_ORDER.iter().zip(row) {
+    for last in &CARTRIDGE_ORDER {
+        for next in &CARTRIDGE_ORDER {
             let expected = &vectors["transition_64ths"][last.to_string()][next.to_string()];
-            assert_eq!(u64::from(odds) * 2, expected.as_u64().unwrap());
+            let probability = Transitions::CARTRIDGE.probability(*last, *next);
+            assert_eq!(Some(64.0 * probability), expected.as_f64());
         }
     }
 }
@@ -157,7 +158,7 @@ fn register_returns_to_first_state_after_period() {
 fn transition_table_matches_cartridge_generator() {
     // Draw once with each combination of a state of the register and a number of pieces modulo 8. The table assumes
     // that all combinations are equally likely.
-    for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
+    for last in &CARTRIDGE_ORDER {
         let mut counts: HashMap<Piece, u32> = HashMap::new();
         for register in 0..=u16::MAX {
             for count in 0..8 {
@@ -166,10 +167,12 @@ fn transition_table_matches_cartridge_generator() {
                     .or_default() += 1;
             }
         }
-        for (next, odds) in CARTRIDGE_ORDER.iter().zip(row) {
+        for next in &CARTRIDGE_ORDER {
+            let count = counts.get(next).copied().unwrap_or(0);
+            let probability = Transitions::CARTRIDGE.probability(*last, *next);
             assert_eq!(
-                counts.get(next).copied().unwrap_or(0),
-                u32::from(odds) * 65_536 / 4,
+                f64::from(count),
+                probability * 8.0 * 65_536.0,
                 "{last}{next}"
             );
         }
@@ -188,7 +191,7 @@ fn published_piece_sets_match_test_vectors() {
     }
     let sum: f64 = Piece::ALL
         .iter()
-        .map(|&next| article_transition(Piece::S, next))
+        .map(|&next| Transitions::ARTICLE.probability(Piece::S, next))
         .sum();
     assert!((sum - 1.0).abs() < 1e-12);
 }

@@ -6,7 +6,7 @@ use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{
-    BestPlacements, Board, Numbering, Placement, Rows, Valued, Weights, article_transition,
+    BestPlacements, Board, Numbering, Placement, Rows, Transitions, Valued, Weights,
 };
 use std::str::FromStr;
 use thiserror::Error;
@@ -77,6 +77,8 @@ const SUM_ORDER: [Piece; 7] = [
 /// result. If it reaches a placement that clears four rows (a tetris), it chooses this placement immediately.
 #[derive(Clone, Debug)]
 pub struct Branching {
+    /// Probabilities of the current move's unknown pieces.
+    transitions: &'static Transitions,
     widths: Widths,
     numbering: Numbering,
     values: Vec<Valued>,
@@ -130,6 +132,7 @@ impl Branching {
     /// Creates the search for boards with these rows.
     pub fn new(rows: Rows, weights: Weights, widths: Widths) -> Branching {
         Branching {
+            transitions: Transitions::ARTICLE,
             widths,
             numbering: Numbering::new(rows),
             values: Vec::new(),
@@ -248,13 +251,14 @@ impl Branching {
                 Some(leaves) => leaves[next.index()].value(tetrises),
                 None => self.piece_value(board, next, depth, tetrises),
             };
-            sum + article_transition(last, next) * value
+            sum + self.transitions.probability(last, next) * value
         })
     }
 }
 
 impl Search for Branching {
     fn choose(&mut self, view: &View) -> Placement {
+        self.transitions = view.transitions;
         let mut candidates = Vec::new();
         let (board, first) = (&view.board, self.widths.first);
         self.collect_best(board, view.current, first, &mut candidates);

@@ -3,10 +3,10 @@
 use super::{Search, View};
 use crate::{GameRecord, Statistics, play_numbered};
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score};
+use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score, Transitions};
 
-/// Board, start level and end of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Board, start level, end, gravity and piece probabilities of a game.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GameRules {
     /// Rule set for the number of rows on the board.
     pub rows: Rows,
@@ -16,6 +16,8 @@ pub struct GameRules {
     pub stop_lines: u32,
     /// Whether pieces fall at the speed of the level. See [`Board::with_gravity`].
     pub gravity: bool,
+    /// Probabilities with which searches expect unknown pieces.
+    pub transitions: &'static Transitions,
 }
 
 impl GameRules {
@@ -26,6 +28,7 @@ impl GameRules {
         start_level: 19,
         stop_lines: 230,
         gravity: false,
+        transitions: Transitions::ARTICLE,
     };
 }
 
@@ -121,6 +124,7 @@ impl Play {
             board: self.board,
             current,
             next,
+            transitions: self.rules.transitions,
         };
         let placement = search.choose(&view);
         let locked = self.board.lock(current, placement);

@@ -3,7 +3,7 @@
 use super::{Search, View, Widths};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{
-    Board, PATTERN_WEIGHTS, Placement, Placements, Valued, article_transition, discounted,
+    Board, PATTERN_WEIGHTS, Placement, Placements, Transitions, Valued, discounted,
     evaluate_patterns,
 };
 use std::sync::{Arc, LazyLock};
@@ -62,6 +62,8 @@ const LOST: f64 = 0.0;
 #[derive(Clone, Debug)]
 pub struct Learned {
     weights: Arc<[f32]>,
+    /// Probabilities of the current move's unknown pieces.
+    transitions: &'static Transitions,
     widths: Widths,
     placements: Placements,
     values: Vec<Valued>,
@@ -100,6 +102,7 @@ impl Learned {
     pub fn new(weights: Arc<[f32]>, widths: Widths) -> Learned {
         Learned {
             weights,
+            transitions: Transitions::ARTICLE,
             widths,
             placements: Placements::new(),
             values: Vec::new(),
@@ -152,7 +155,7 @@ impl Learned {
     /// Returns the expected value of a board over `depth` unknown pieces. `last` is the piece that was placed last.
     fn expected_value(&mut self, board: &Board, last: Piece, depth: usize) -> f64 {
         Piece::ALL.iter().fold(0.0, |sum, &next| {
-            sum + article_transition(last, next) * self.piece_value(board, next, depth)
+            sum + self.transitions.probability(last, next) * self.piece_value(board, next, depth)
         })
     }
 
@@ -204,6 +207,7 @@ impl Learned {
 
 impl Search for Learned {
     fn choose(&mut self, view: &View) -> Placement {
+        self.transitions = view.transitions;
         if self.widths.depth == 0 {
             self.collect_pairs(view, 1);
             return self.pairs[0].first;

@@ -20,7 +20,7 @@ pub use learning::{LEARNED_FILE, LearningError, LearningProgress, LearningSettin
 pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
 
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::nes::{Board, Placement};
+use hatebeam_tetris::nes::{Board, Placement, Transitions};
 
 /// Information on which a search bases a move.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,8 @@ pub struct View {
     pub current: Piece,
     /// Next piece.
     pub next: Piece,
+    /// Probabilities of the pieces after the next one.
+    pub transitions: &'static Transitions,
 }
 
 /// A player of Nintendo Tetris.

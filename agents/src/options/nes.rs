@@ -3,7 +3,7 @@
 use super::OptionError;
 use crate::nes::{GameRules, LearningSettings, Widths};
 use clap::ValueEnum;
-use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, ArticleSets, Cartridge};
+use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, ArticleSets, Cartridge, Transitions};
 use hatebeam_tetris::{Piece, Rng};
 use std::path::PathBuf;
 
@@ -91,6 +91,10 @@ impl NesOptions {
             start_level: self.level,
             stop_lines: self.stop_lines,
             gravity: self.gravity,
+            transitions: match self.pieces.generator {
+                GeneratorName::Article => Transitions::ARTICLE,
+                GeneratorName::Cartridge => Transitions::CARTRIDGE,
+            },
         })
     }
 

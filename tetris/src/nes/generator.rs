@@ -16,10 +16,7 @@ pub const CARTRIDGE_ORDER: [Piece; 7] = [
 
 /// Probabilities of the cartridge's next piece, in 32nds. Rows are last pieces and columns are next pieces, both in
 /// [`CARTRIDGE_ORDER`].
-///
-/// The probability also depends on the number of pieces drawn, modulo 8. The table contains the mean over these eight
-/// cases, and assumes that the bits of the generator's shift register are uniformly distributed.
-pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
+const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
     [1, 5, 6, 5, 5, 5, 5],
     [6, 1, 5, 5, 5, 5, 5],
     [5, 6, 1, 5, 5, 5, 5],
@@ -155,8 +152,43 @@ impl ArticleSets {
     }
 }
 
-/// Returns the probability of `next` after `last` in the article's piece sets: 2/56 if the pieces are equal, otherwise
-/// 9/56.
-pub fn article_transition(last: Piece, next: Piece) -> f64 {
-    if last == next { 2.0 / 56.0 } else { 9.0 / 56.0 }
+/// Probabilities of the next piece after each last piece, for one generator.
+#[derive(Debug, PartialEq)]
+pub struct Transitions([[f64; 7]; 7]);
+
+impl Transitions {
+    /// The article's generator: a piece follows itself with probability 2/56 and each other piece with probability 9/56.
+    pub const ARTICLE: &Transitions = &Transitions::article();
+    /// The cartridge's generator. The probability also depends on the number of pieces drawn, modulo 8. The table contains
+    /// the mean over these eight cases, and assumes that the bits of the generator's shift register are uniformly
+    /// distributed.
+    pub const CARTRIDGE: &Transitions = &Transitions::cartridge();
+
+    /// Returns the probability of `next` after `last`.
+    #[inline]
+    pub const fn probability(&self, last: Piece, next: Piece) -> f64 {
+        self.0[last.index()][next.index()]
+    }
+
+    const fn article() -> Transitions {
+        let mut table = [[9.0 / 56.0; 7]; 7];
+        let mut piece = 0;
+        while piece < 7 {
+            table[piece][piece] = 2.0 / 56.0;
+            piece += 1;
+        }
+        Transitions(table)
+    }
+
+    const fn cartridge() -> Transitions {
+        let mut table = [[0.0; 7]; 7];
+        let mut index = 0;
+        while index < 49 {
+            let (last, next) = (index / 7, index % 7);
+            let (from, to) = (CARTRIDGE_ORDER[last], CARTRIDGE_ORDER[next]);
+            table[from.index()][to.index()] = CARTRIDGE_TRANSITIONS[last][next] as f64 / 32.0;
+            index += 1;
+        }
+        Transitions(table)
+    }
 }
