@@ -60,6 +60,7 @@ pub struct GamesObjective<'a> {
     parameters: Vec<Parameter>,
     description: Value,
     games: usize,
+    has_rounds: bool,
     unit: &'static str,
     score: Box<Score<'a>>,
     cancel: Arc<AtomicBool>,
@@ -120,6 +121,7 @@ impl<'a> GamesObjective<'a> {
             parameters: parameters(agent.weight_names, &start.weights, &DROP_SPAN, tuned)?,
             description: json!({"games": games, "rules_sha256": digest(&format!("{run:?}"))}),
             games,
+            has_rounds: true,
             unit: "lines",
             score: Box::new(score),
             cancel,
@@ -127,7 +129,7 @@ impl<'a> GamesObjective<'a> {
     }
 
     /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. Half the
-    /// width of a weight's range is about `span` times its start value. All rounds use the same lists. If `tuned` is
+    /// width of a weight's range is about `span` times its start value. There are no further rounds. If `tuned` is
     /// empty, all weights are tuned. An evaluation stops between games when `cancel` is true. Returns an error if the
     /// weights cannot be tuned one by one, a weight in `tuned` is unknown, or `span` is not positive.
     pub fn nes(
@@ -152,8 +154,7 @@ impl<'a> GamesObjective<'a> {
         };
         let score = move |weights: &[f64], number: usize| {
             let mut search = search.with_weights(rules.rows, widths, weights);
-            let pieces = &sets[number % sets.len()];
-            f64::from(play(search.as_mut(), pieces, rules).score.points)
+            f64::from(play(search.as_mut(), &sets[number], rules).score.points)
         };
         let letters = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.letter()).collect();
         let letters: Vec<String> = sets.iter().map(letters).collect();
@@ -171,6 +172,7 @@ impl<'a> GamesObjective<'a> {
             parameters: parameters(search.weight_names, &start.weights, &span, tuned)?,
             description,
             games: sets.len(),
+            has_rounds: false,
             unit: "points",
             score: Box::new(score),
             cancel,
@@ -208,6 +210,10 @@ impl Objective for GamesObjective<'_> {
             description["fixed"] = json!(self.start);
         }
         description
+    }
+
+    fn has_rounds(&self) -> bool {
+        self.has_rounds
     }
 
     fn measure(&self, weights: &[f64], round: usize) -> Option<Measured> {

@@ -160,6 +160,10 @@ impl Objective for BeamObjective {
         })
     }
 
+    fn has_rounds(&self) -> bool {
+        false
+    }
+
     fn measure(&self, weights: &[f64], _round: usize) -> Option<Measured> {
         let spec = self.spec(weights);
         let widths = self.widths.par_iter();

@@ -23,9 +23,12 @@ pub trait Objective: Sync {
     /// values from different measurements are never mixed.
     fn description(&self) -> Value;
 
+    /// Returns whether each round is another series of games, so that measuring again makes a value more accurate. If
+    /// not, only round 0 is measured.
+    fn has_rounds(&self) -> bool;
+
     /// Measures the value of the given weights, or returns `None` to interrupt the search. The result depends only on
-    /// the weights and the round. If the value is a mean of games, every round is a different series of games, which is
-    /// the same for all weights. Otherwise, all rounds have the same value.
+    /// the weights and the round. The games of a round are the same for all weights.
     fn measure(&self, weights: &[f64], round: usize) -> Option<Measured>;
 
     /// Returns the contents of `weights.toml` for the best weights.
@@ -52,7 +55,10 @@ pub fn tune(
     let parameters = objective.parameters();
     let journal = Journal::open(&folder.join(JOURNAL), parameters, objective.description())?;
     let measure = |weights: &[f64], round: usize| objective.measure(weights, round);
-    let outcome = search(parameters, settings, journal, &measure, on_value);
+    let has_rounds = objective.has_rounds();
+    let outcome = search(
+        parameters, settings, journal, has_rounds, &measure, on_value,
+    );
     if let Some(best) = &outcome.best {
         replace_file(&file, objective.weights_file(best).as_bytes())
             .map_err(|error| SearchError::File(file.clone(), error))?;

@@ -158,13 +158,14 @@ impl Outcome {
 /// several rounds, the result is one of the points with more than one round.
 ///
 /// `objective` returns the value for the given weights and round, or `None` to interrupt the search. It must return the
-/// same finite value for the same weights and round. `on_value` is called after each evaluation.
+/// same finite value for the same weights and round. If `has_rounds` is false, the round is always 0. `on_value` is called after each evaluation.
 ///
 /// The search ends early if the settings are not valid, the journal cannot be written, or the objective interrupts it.
 pub fn search(
     parameters: &[Parameter],
     settings: &Settings,
     journal: Journal,
+    has_rounds: bool,
     objective: &Measure<'_>,
     on_value: &(dyn Fn(&Evaluation) + Sync),
 ) -> Outcome {
@@ -181,6 +182,7 @@ pub fn search(
         seed: settings.seed,
         evaluations: settings.evaluations,
         population: settings.population,
+        has_rounds,
     };
     let recorder = Recorder {
         parameters,

@@ -68,7 +68,7 @@ fn run(
         let number = calls.fetch_add(1, Ordering::Relaxed);
         (number < limit).then(|| exact(hill(weights)))
     };
-    search(&parameters, settings, journal, &objective, &|_| ()).into_best()
+    search(&parameters, settings, journal, true, &objective, &|_| ()).into_best()
 }
 
 fn best(settings: &Settings) -> Evaluation {
@@ -87,10 +87,8 @@ fn methods_approach_maximum() {
 }
 
 #[test]
-fn survivors_are_measured_again_until_luck_averages_out() {
+fn survivors_are_measured_again_only_if_there_are_rounds() {
     let parameters = parameters();
-    let folder = tempfile::tempdir().unwrap();
-    let journal = Journal::open(&folder.path().join("journal"), &parameters, json!(0)).unwrap();
     // In the first round, luck is worth as much as the whole hill.
     let luck = |weights: &[f64]| (weights[0] * 1e4).rem_euclid(2.0);
     let objective = |weights: &[f64], round: usize| {
@@ -100,13 +98,29 @@ fn survivors_are_measured_again_until_luck_averages_out() {
             half_width: 1.0,
         })
     };
-    let settings = settings(Method::Brenman, 600, 2);
-    let best = search(&parameters, &settings, journal, &objective, &|_| ());
-    let best = best.into_best().unwrap();
-    let rounds = best.rounds as f64;
-    assert!(best.rounds > 1, "{best:?}");
-    assert!((best.value - hill(&best.weights) - luck(&best.weights) / rounds).abs() < 1e-12);
-    assert!((best.half_width - 1.0 / rounds.sqrt()).abs() < 1e-12);
+    let best = |has_rounds| {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&folder.path().join("journal"), &parameters, json!(0));
+        let settings = settings(Method::Brenman, 600, 2);
+        let journal = journal.unwrap();
+        search(
+            &parameters,
+            &settings,
+            journal,
+            has_rounds,
+            &objective,
+            &|_| (),
+        )
+        .into_best()
+        .unwrap()
+    };
+    for has_rounds in [false, true] {
+        let best = best(has_rounds);
+        let rounds = best.rounds as f64;
+        assert_eq!(best.rounds > 1, has_rounds, "{best:?}");
+        assert!((best.value - hill(&best.weights) - luck(&best.weights) / rounds).abs() < 1e-12);
+        assert!((best.half_width - 1.0 / rounds.sqrt()).abs() < 1e-12);
+    }
 }
 
 #[test]
@@ -244,6 +258,7 @@ fn invalid_settings_are_refused() {
             &parameters,
             &settings(Method::CmaEs, 10, 1),
             journal,
+            true,
             &|weights, _| Some(exact(hill(weights))),
             &|_| (),
         );

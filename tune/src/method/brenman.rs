@@ -48,7 +48,7 @@ pub(super) fn run(plan: &Plan, function: &Function<'_>) {
     for _ in 1..plan.generations() {
         population.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
         population.truncate(survivors);
-        if measured.is_none() || measure(&mut population, function).is_none() {
+        if measured.is_none() || plan.has_rounds && measure(&mut population, function).is_none() {
             return;
         }
         let children = (survivors..plan.population).map(|_| child(&population, &mut random));

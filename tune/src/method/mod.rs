@@ -31,7 +31,7 @@ pub enum Method {
     /// Real-valued genetic algorithm with tournaments, uniform crossover, and decreasing mutations.
     Genetic,
     /// Genetic algorithm from Brenman's paper (2014), in which every generation measures the survivors in one more
-    /// round. It ignores the start.
+    /// round, if there are rounds. It ignores the start.
     Brenman,
     /// Particle swarm with random initial positions.
     Swarm,
@@ -118,6 +118,8 @@ pub(crate) struct Plan {
     pub(crate) evaluations: usize,
     /// Number of points in a generation.
     pub(crate) population: usize,
+    /// Whether values become more accurate if points are measured in several rounds.
+    pub(crate) has_rounds: bool,
 }
 
 impl Plan {
