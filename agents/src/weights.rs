@@ -175,6 +175,14 @@ impl DropPlayer {
         Ok(DropPlayer { agent, weights })
     }
 
+    /// Returns the same agent with other weights.
+    pub fn with_weights(&self, weights: &[f64]) -> DropPlayer {
+        DropPlayer {
+            agent: self.agent,
+            weights: weights.to_vec(),
+        }
+    }
+
     /// Returns the contents of a weights file for this player.
     pub fn file(&self) -> WeightsFile {
         WeightsFile::new(self.agent.name, self.agent.weight_names, &self.weights)

@@ -199,4 +199,14 @@ fn selection_keeps_the_weights_that_matter() {
     .concat();
     let played: Value = serde_json::from_str(&run(&play).silent_results()).unwrap();
     assert_eq!(played["players"][0]["mean"].as_f64(), Some(after));
+    let two = [
+        "agents",
+        "select",
+        &file,
+        "--weights",
+        &file,
+        "--weights",
+        &file,
+    ];
+    assert!(run(&two).error(2).contains("only one --weights"));
 }

@@ -40,9 +40,9 @@ enum Row {
 }
 
 /// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and,
-/// optionally, `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`), `features`, and
-/// `gravity` (the level whose gravity applies; default no gravity). The answer contains `placements`. If `features` is true, each placement includes its features and its
-/// value with the published weights.
+/// optionally, `rows` (the board), `field` (the rule set for the rows: `20`, `22` or `20+2`; default `20`), `features`,
+/// and `gravity` (the level whose gravity applies; default no gravity). The answer contains `placements`. If `features`
+/// is true, each placement includes its features and its value with the published weights.
 pub fn nes_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
     let rows: Rows = match request.field {

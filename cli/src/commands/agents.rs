@@ -3,7 +3,8 @@
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
-use anyhow::Context;
+use crate::output::Failure;
+use anyhow::{Context, ensure};
 use clap::Subcommand;
 use hatebeam_agents::drop::{AGENTS, DropRun, play_games};
 use hatebeam_agents::json::drop_placements;
@@ -116,20 +117,17 @@ impl GamesArgs {
 
     /// Removes weights that do not make the player better, and writes the others to `file`.
     fn select(&self, player: &DropPlayer, file: &Path) -> anyhow::Result<()> {
-        let (run, agent) = (self.options.rules()?, player.agent);
-        let with = |weights: &[f64]| DropPlayer {
-            agent,
-            weights: weights.to_vec(),
-        };
-        let play = |name: &str, weights: &[f64]| self.play(&run, name, &with(weights));
+        let run = self.options.rules()?;
+        let play =
+            |name: &str, weights: &[f64]| self.play(&run, name, &player.with_weights(weights));
         let on_round = |round: &SelectionRound| {
             self.series.show(&round.contest)?;
             let removed = round.removed.unwrap_or("nothing");
             self.series.show_text(format_args!("removed {removed}\n\n"))
         };
-        let names = agent.weight_names;
+        let names = player.agent.weight_names;
         let weights = select_weights(names, &player.weights, "lines", play, on_round)?;
-        let text = with(&weights).file().text();
+        let text = player.with_weights(&weights).file().text();
         replace_file(file, text.as_bytes()).with_context(|| file.display().to_string())?;
         self.series.show_text(format_args!("{}\n", file.display()))
     }
@@ -161,6 +159,8 @@ impl AgentsArgs {
                 tuning.run(&objective, objective.unit())
             }
             AgentsCommand::Select { file, agent, games } => {
+                let one = Failure::Usage("select accepts only one --weights FILE".to_owned());
+                ensure!(games.weights.len() < 2, one);
                 let start = games.weights.first().map(PathBuf::as_path);
                 games.select(&DropPlayer::open(start, agent)?, file)
             }
