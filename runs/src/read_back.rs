@@ -50,8 +50,7 @@ pub struct BestGame {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The run has no committed depth, or each of its games breaks the loop rule of HATETRIS (see [`GameSearch`])
-    /// before the start of the search.
+    /// The run has no committed depth.
     #[error("the run has no game that is valid against HATETRIS yet")]
     Nothing,
     /// A lookup failed.
@@ -123,8 +122,6 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
 pub struct GameSearch {
     /// Depths whose best wells are candidates for the last well of the game. They are tried from last to first.
     candidates: Vec<DepthRecord>,
-    /// Whether to accept a game even if HATETRIS cuts it short before the start of the search.
-    allow_cut: bool,
     /// Search for the path to the best well of the last candidate; `None` if the search has not begun.
     path: Option<PathSearch>,
     parted_at: Option<usize>,
@@ -160,7 +157,7 @@ impl GameSearch {
     pub fn best(run: &impl ReadableRun) -> GameSearch {
         let mut candidates = run.store().depths().to_vec();
         candidates.sort_by_key(|record| (record.best_lines, record.depth));
-        GameSearch::of(candidates, false)
+        GameSearch::of(candidates)
     }
 
     /// Creates a search for the game through the best well at a depth.
@@ -171,13 +168,12 @@ impl GameSearch {
         let mut records = run.store().depths().iter();
         let record = records.find(|record| record.depth == depth);
         let record = record.ok_or(StoreError::NoDepth { depth })?;
-        Ok(GameSearch::of(vec![record.clone()], true))
+        Ok(GameSearch::of(vec![record.clone()]))
     }
 
-    fn of(candidates: Vec<DepthRecord>, allow_cut: bool) -> GameSearch {
+    fn of(candidates: Vec<DepthRecord>) -> GameSearch {
         GameSearch {
             candidates,
-            allow_cut,
             path: None,
             parted_at: None,
             cut: None,
@@ -253,9 +249,7 @@ impl GameSearch {
     fn consider_cut(&mut self, run: &impl ReadableRun, wells: &[Well]) {
         let score = |wells: &[Well]| score_of(run, wells);
         let best = self.cut.as_ref();
-        let is_better = best.is_none_or(|best| score(&best.wells) < score(wells));
-        let reaches_start = wells.len() > run.start().depth() as usize;
-        if self.allow_cut || reaches_start && is_better {
+        if best.is_none_or(|best| score(&best.wells) < score(wells)) {
             self.cut = Some(FoundGame {
                 wells: wells.to_vec(),
                 depth: (wells.len() - 1) as u32,
@@ -311,6 +305,19 @@ pub struct GameTo {
     pub lookups: u64,
 }
 
+impl GameTo {
+    /// Returns the keys of the game against HATETRIS, or against HATETRIS Mild if the loop rule changes one of its pieces.
+    ///
+    /// # Errors
+    /// Returns a [`PathError`] if neither of them gives all pieces of the game. This is possible if the search starts from
+    /// a replay in which the rule changes a piece.
+    pub fn keys(&self, emulator: &Emulator) -> Result<Vec<Key>, PathError> {
+        let (geometry, rules) = (emulator.geometry(), emulator.rules());
+        let against = |enemy| replay_of_wells(geometry, rules, enemy, &self.wells, false);
+        against(Enemy::Hatetris).or_else(|_| against(Enemy::Mild))
+    }
+}
+
 /// Reads back the game that leads to a well at a depth, by the rules that the search applied.
 ///
 /// # Errors
@@ -345,7 +352,8 @@ fn before_start(run: &impl ReadableRun) -> &[Well] {
 }
 
 /// Returns the number, counted from 1, of the first piece of this game for which HATETRIS gives a different piece than the
-/// search because a well is repeated. Returns `None` if there is no such piece.
+/// search because a well is repeated. Returns `None` if there is no such piece. The pieces before the start of the search
+/// do not count, because they are those of a replay, to which the rule was applied.
 fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
     if run.loops() == LoopRule::Exact {
         return None;
@@ -355,11 +363,14 @@ fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
         EnemyState::new(Enemy::Mild),
     );
     let mut children = Children::new();
+    let first = run.start().depth() as usize;
     wells
         .iter()
-        .position(|well| {
-            exact.next_piece(run.emulator(), well, &mut children)
-                != mild.next_piece(run.emulator(), well, &mut children)
+        .enumerate()
+        .position(|(index, well)| {
+            let exact = exact.next_piece(run.emulator(), well, &mut children);
+            let mild = mild.next_piece(run.emulator(), well, &mut children);
+            exact != mild && index >= first
         })
         .map(|index| index + 1)
 }

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // test helpers
 
-use hatebeam_game::{Children, Emulator, Enemy, EnemyState, Geometry, Rules};
+use hatebeam_game::{
+    Children, Emulator, Encoding, Enemy, EnemyState, Geometry, Rules, encode, play,
+};
 use hatebeam_runs::{
     EndReason, GroupLimits, Limits, LoopRule, Observer, ReadableRun, Retention, Run, RunError,
-    RunSpec, Settings, SpecError, WellSpec, best_game, game_through, game_to,
+    RunSpec, Settings, SpecError, Start, WellSpec, best_game, game_through, game_to,
 };
 use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Quiescence};
 use hatebeam_store::StoreError;
@@ -37,6 +39,15 @@ impl Observer for Quiet {
 
 /// Searches a run up to a depth.
 fn search(dir: &Path, loops: LoopRule, threads: usize, max_depth: Option<u32>) -> (Run, EndReason) {
+    search_spec(dir, &spec(loops), threads, max_depth)
+}
+
+fn search_spec(
+    dir: &Path,
+    spec: &RunSpec,
+    threads: usize,
+    max_depth: Option<u32>,
+) -> (Run, EndReason) {
     let settings = Settings {
         threads,
         limits: Limits {
@@ -45,7 +56,7 @@ fn search(dir: &Path, loops: LoopRule, threads: usize, max_depth: Option<u32>) -
         },
         group: GroupLimits::default(),
     };
-    let run = Run::open_or_create(dir, &spec(loops), None).unwrap();
+    let run = Run::open_or_create(dir, spec, None).unwrap();
     run.search(&settings, &AtomicBool::new(false), &mut Quiet)
         .unwrap()
 }
@@ -85,6 +96,44 @@ fn best_game_is_valid_without_being_cut_short() {
     let cut = best_game(&ignoring).unwrap();
     assert!(cut.parted_at.is_some());
     assert!(game.score > cut.score, "{} {}", game.score, cut.score);
+}
+
+#[test]
+fn search_can_start_after_changed_piece() {
+    let folder = tempfile::tempdir().unwrap();
+    let (exact, _) = search(&folder.path().join("exact"), LoopRule::Exact, 1, None);
+    let game = best_game(&exact).unwrap();
+    let (mut enemy, mut children) = (EnemyState::new(Enemy::Hatetris), Children::new());
+    let mut changes = game.wells.iter().map(|well| {
+        let piece = enemy.next_piece(exact.emulator(), well, &mut children);
+        piece != exact.emulator().piece(well)
+    });
+    let before = changes.position(|changes| changes).unwrap() + 1;
+    for loops in [LoopRule::Ignore, LoopRule::Exact] {
+        let spec = RunSpec {
+            start: Start::Replay {
+                base2048: encode(&game.keys, Encoding::Base2048),
+                piece: before as u32 + 1,
+            },
+            ..spec(loops)
+        };
+        let dir = folder.path().join(format!("again-{}", loops.name()));
+        let (run, _) = search_spec(&dir, &spec, 1, Some(before as u32 + 10));
+        let found = best_game(&run).unwrap();
+        assert_eq!(found.wells[..=before], game.wells[..=before]);
+        assert!(found.wells.len() > before + 1);
+        assert!(found.parted_at.is_none_or(|piece| piece > before));
+        assert_playable(run.emulator(), &found.wells);
+        let (geometry, rules) = (run.emulator().geometry(), run.emulator().rules());
+        let record = play(geometry, rules, Enemy::Hatetris, &found.keys);
+        assert!(record.over);
+        assert_eq!(record.score, found.score);
+        // The path to a well is a game against HATETRIS, too.
+        let depth = found.depth.min(before as u32 + 1);
+        let path = game_to(&run, depth, &found.wells[depth as usize]).unwrap();
+        let keys = path.keys(run.emulator()).unwrap();
+        assert!(found.keys.starts_with(&keys));
+    }
 }
 
 #[test]

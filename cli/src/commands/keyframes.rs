@@ -5,7 +5,7 @@ use super::open_run::OpenRun;
 use crate::output;
 use crate::state::LocalRunArgs;
 use anyhow::{Context, bail};
-use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
+use hatebeam_game::{Emulator, Encoding, Well, encode};
 use hatebeam_runs::game_to;
 use hatebeam_store::StoreError;
 use serde::Serialize;
@@ -68,21 +68,23 @@ impl KeyframesArgs {
         let started = Instant::now();
         let game = (run.game_to)(depth, well)?;
         let seconds = started.elapsed().as_secs_f64();
-        let keys = replay_of_wells(geometry, rules, Enemy::Mild, &game.wells, false)?;
-        let keys = encode(&keys, Encoding::Base2048);
+        let keys = || -> anyhow::Result<String> {
+            let keys = game.keys(&Emulator::new(geometry, rules))?;
+            Ok(encode(&keys, Encoding::Base2048))
+        };
         if self.json {
             let wells = game.wells.iter().map(|well| well.to_hex(geometry));
             return output::print_json(&GameJson {
                 depth,
                 score: game.score,
                 wells: wells.collect(),
-                keys,
+                keys: keys()?,
                 lookups: game.lookups,
                 seconds,
             });
         }
         if self.replay {
-            return output::print(format_args!("{keys}\n"));
+            return output::print(format_args!("{}\n", keys()?));
         }
         let last = game.wells.len() - 1;
         for (index, well) in game.wells.iter().enumerate() {
