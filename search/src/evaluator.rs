@@ -513,7 +513,10 @@ impl Evaluator {
         let choose = self.quiescence.choice();
         let wants_clears = self.quiescence != Quiescence::Off
             || self.patterns.is_some()
-            || self.network.is_some()
+            || self
+                .network
+                .as_ref()
+                .is_some_and(NetworkScorer::sees_clears)
             || self.weights.uses_clears();
         out.clear();
         out.resize(self.generation.wells.len(), i32::MIN);
@@ -581,6 +584,8 @@ impl Evaluator {
                     if self.quiescence != Quiescence::Off {
                         self.ends.push(self.followers.len());
                     }
+                } else if let Some(network) = &self.network {
+                    score = network.finish(Clears::default());
                 }
                 *out = score;
             }

@@ -23,8 +23,8 @@ pub use evaluator::{
 pub use features::{Features, LANES, count as count_features};
 pub use fingerprint::Fingerprint;
 pub use network::{
-    FEATURES, FeatureLister, MAX_HEADER_BYTES, MAX_NETWORK_BYTES, Network, NetworkDigest,
-    NetworkDigestError, NetworkError, NetworkWeights, VALUE_ONE, WEIGHT_ONE,
+    CLEARS_FEATURES, FEATURES, FeatureLister, MAX_HEADER_BYTES, MAX_NETWORK_BYTES, Network,
+    NetworkDigest, NetworkDigestError, NetworkError, NetworkWeights, VALUE_ONE, WEIGHT_ONE,
 };
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
 pub use past::Past;

@@ -5,8 +5,9 @@
 
 use hatebeam_game::{Children, Clears, Emulator, Follow, Geometry, Piece, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, FEATURES, FeatureLister, Frontier,
-    Network, NetworkError, NetworkWeights, Node, NodeWell, Quiescence, ShardLayout, Step, Weights,
+    CLEARS_FEATURES, Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, FEATURES,
+    FeatureLister, Frontier, Network, NetworkError, NetworkWeights, Node, NodeWell, Quiescence,
+    ShardLayout, Step, Weights,
 };
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -136,10 +137,30 @@ fn value_by_definition(weights: &NetworkWeights, features: &[u32]) -> i32 {
     value
 }
 
+/// Networks whose values do not depend on the pieces that can clear lines.
+static WITHOUT_CLEARS: LazyLock<[Arc<Network>; 2]> = LazyLock::new(|| {
+    [16, 32].map(|lanes| {
+        let mut weights = weights(lanes);
+        weights.rows[CLEARS_FEATURES.start * lanes..CLEARS_FEATURES.end * lanes].fill(0);
+        Arc::new(Network::new("a test", &weights).unwrap())
+    })
+});
+
+#[test]
+fn network_sees_clears_if_a_weight_depends_on_them() {
+    assert!(NETWORKS.iter().all(|network| network.sees_clears()));
+    assert!(WITHOUT_CLEARS.iter().all(|network| !network.sees_clears()));
+    for feature in [CLEARS_FEATURES.start, CLEARS_FEATURES.end - 1] {
+        let mut weights = WITHOUT_CLEARS[1].weights();
+        weights.rows[feature * 32 + 31] = -1;
+        assert!(Network::new("a test", &weights).unwrap().sees_clears());
+    }
+}
+
 #[test]
 fn features_match_the_definition() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let mut lister = FeatureLister::new(&emulator);
+    let mut lister = FeatureLister::new(&emulator, true);
     let mut wells = WELLS.iter();
     lister.list(&WELLS, |features| {
         let mut features = features.to_vec();
@@ -152,11 +173,20 @@ fn features_match_the_definition() {
         );
     });
     assert!(wells.next().is_none());
+    let mut without = FeatureLister::new(&emulator, false);
+    let mut wells = WELLS.iter();
+    without.list(&WELLS, |features| {
+        let mut features = features.to_vec();
+        features.sort_unstable();
+        let mut expected = features_by_definition(&emulator, wells.next().unwrap());
+        expected.retain(|&feature| !CLEARS_FEATURES.contains(&(feature as usize)));
+        assert_eq!(features, expected);
+    });
 }
 
 #[test]
 fn values_match_the_definition_at_every_level() {
-    for network in NETWORKS.iter() {
+    for network in NETWORKS.iter().chain(&*WITHOUT_CLEARS) {
         let weights = network.weights();
         let emulator = Emulator::new(GEOMETRY, Rules::default());
         let expected: Vec<i32> = WELLS
@@ -178,7 +208,8 @@ fn values_match_the_definition_at_every_level() {
 #[test]
 fn scores_from_a_floor_are_exact_or_below_the_floor() {
     let shipped = Network::find(Network::shipped("network").unwrap().digest()).unwrap();
-    for (network, least_skipped) in NETWORKS.iter().zip([0, 0]).chain([(&shipped, 100)]) {
+    let networks = NETWORKS.iter().chain(&*WITHOUT_CLEARS);
+    for (network, least_skipped) in networks.zip([0, 0, 0, 0]).chain([(&shipped, 100)]) {
         for level in SimdLevel::available() {
             let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
             let mut evaluator =

@@ -142,6 +142,11 @@ impl Model {
         Model::of(rows.to_vec(), vec![[[0.0; LANES]; 2]; ROWS], 0)
     }
 
+    /// Sets the weights of features to zero. They stay zero if no sample has these features.
+    pub(crate) fn clear(&mut self, features: std::ops::Range<usize>) {
+        self.weights[features].fill([0.0; LANES]);
+    }
+
     pub(crate) fn of(weights: Vec<Row>, moments: Vec<[Row; 2]>, steps: u32) -> Model {
         Model {
             weights,

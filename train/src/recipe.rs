@@ -37,6 +37,10 @@ pub struct Recipe {
     pub rate: [f32; 2],
     /// Whether each training well is mirrored with a probability of one half.
     pub mirror: bool,
+    /// Whether the network sees which pieces can clear lines. A network that does not see them gains more from the
+    /// quiescence search [`Quiescence::First`], which finds them.
+    #[serde(skip_serializing_if = "is_true")]
+    pub clears: bool,
     /// Public games to learn from. If the list is empty, the network learns only from beams.
     pub games: Vec<GameRecipe>,
     /// Maximum target of a well from a public game, in pieces.
@@ -151,6 +155,11 @@ fn one() -> usize {
     1
 }
 
+/// Recipes without the setting `clears` are written as before it existed.
+fn is_true(setting: &bool) -> bool {
+    *setting
+}
+
 fn off() -> Quiescence {
     Quiescence::Off
 }
@@ -221,6 +230,7 @@ impl Default for Recipe {
             batch: 256,
             rate: [1e-3, 2e-4],
             mirror: true,
+            clears: true,
             games: Vec::new(),
             game_pieces: 1000,
             exam: ExamRecipe::default(),

@@ -14,8 +14,8 @@ use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError, Start};
 use crate::workers::run_in_threads;
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, NetworkWeights, NodeWell,
-    Quiescence, VALUE_ONE,
+    CLEARS_FEATURES, Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network,
+    NetworkWeights, NodeWell, Quiescence, VALUE_ONE,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -149,7 +149,7 @@ impl Trainer {
     /// # Errors
     /// Returns [`TrainError::Recipe`] if the recipe is not valid.
     pub fn new(recipe: Recipe) -> Result<Trainer, TrainError> {
-        let learning = match &recipe.initial {
+        let mut learning = match &recipe.initial {
             Some(name) => {
                 let network = Network::shipped(name);
                 let network = network.ok_or_else(|| RecipeError::Network(name.clone()))?;
@@ -157,6 +157,9 @@ impl Trainer {
             }
             None => Model::new(recipe.seed),
         };
+        if !recipe.clears {
+            learning.clear(CLEARS_FEATURES);
+        }
         let playing = learning.weights.clone();
         let published = Average::new();
         let models = Models {
@@ -413,7 +416,7 @@ impl Trainer {
             .rate
             .unwrap_or(self.recipe.rate);
         let mut stats = TrainStats::default();
-        let mut lister = FeatureLister::new(&self.emulator);
+        let mut lister = FeatureLister::new(&self.emulator, self.recipe.clears);
         let (mut wells, mut batch) = (Vec::new(), Batch::default());
         let leaves = self.recipe.stage(generation).leaves;
         let mut finder = LeafFinder::new(&self.emulator, &self.player);
@@ -450,7 +453,7 @@ impl Trainer {
     /// Returns the totals of loss and prediction error for samples, without training on them.
     fn test(&self, samples: &[Sample]) -> TrainStats {
         let mut stats = TrainStats::default();
-        let mut lister = FeatureLister::new(&self.emulator);
+        let mut lister = FeatureLister::new(&self.emulator, self.recipe.clears);
         let mut batch = Batch::default();
         for samples in samples.chunks(self.recipe.batch) {
             let wells: Vec<Well> = samples.iter().map(unpacked).collect();

@@ -313,6 +313,30 @@ fn training_can_start_with_built_in_network() {
 }
 
 #[test]
+fn network_can_be_trained_without_seeing_clears() {
+    for initial in ["", "initial = \"network\"\n"] {
+        let recipe = Recipe::from_toml(&format!("clears = false\n{initial}{TINY}")).unwrap();
+        let mut trainer = Trainer::new(recipe.clone()).unwrap();
+        assert!(!trainer.network().sees_clears());
+        let first = trainer.network().digest();
+        let loss = |trainer: &mut Trainer| {
+            let record = trainer.advance(1, &CONTINUE).unwrap();
+            [record.fresh_loss, record.held_out_loss]
+        };
+        let [before, after] = loss(&mut trainer);
+        assert!(after < before, "{before} {after}");
+        assert!(!trainer.network().sees_clears());
+        assert_ne!(trainer.network().digest(), first);
+        // The recipe in the header contains the setting.
+        let bytes = trainer.network().encode();
+        assert_eq!(Recipe::from_bytes(&bytes).unwrap(), recipe);
+    }
+    // A recipe with the default is written as before the setting existed.
+    let json = serde_json::to_string(&Recipe::default()).unwrap();
+    assert!(!json.contains("clears"));
+}
+
+#[test]
 fn cancelled_generation_does_not_change_folder() {
     let temp = tempfile::tempdir().unwrap();
     let folder = TrainingFolder::new(temp.path());

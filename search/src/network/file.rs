@@ -12,7 +12,9 @@
 //! All numbers are little-endian.
 
 use super::sum::ClearsRange;
-use super::{BLOCK, Block, FEATURES, MAX_BLOCKS, Network, NetworkDigest, NetworkWeights};
+use super::{
+    BLOCK, Block, CLEARS_FEATURES, FEATURES, MAX_BLOCKS, Network, NetworkDigest, NetworkWeights,
+};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -202,6 +204,7 @@ impl Network {
             bias: [Block::ZERO; MAX_BLOCKS],
             output: [Block::ZERO; MAX_BLOCKS],
             rows: Vec::new(),
+            sees_clears: false,
             clears_range: None,
         };
         for to in &mut network.bias[..blocks] {
@@ -213,6 +216,8 @@ impl Network {
         network.rows = (0..FEATURES * blocks)
             .map(|_| block())
             .collect::<Result<_, _>>()?;
+        let mut clears = CLEARS_FEATURES.map(|feature| network.blocks_of(feature as u32));
+        network.sees_clears = clears.any(|row| row.iter().any(|block| *block != Block::ZERO));
         network.clears_range = ClearsRange::new(&network);
         Ok(network)
     }

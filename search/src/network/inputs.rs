@@ -68,6 +68,10 @@ const FILLED: Count = Count::after(CLEARING_SEVERAL.end(), 81);
 /// Number of features.
 pub const FEATURES: usize = FILLED.end();
 
+/// The features of the [pieces that can clear lines](clears_features). Their weights are zero in a network that was trained
+/// without them.
+pub const CLEARS_FEATURES: std::ops::Range<usize> = CLEARING.first..CLEARING_SEVERAL.end();
+
 /// For each value of a row, the value with bit `x` moved to bit `3x`.
 static SPREAD: [u32; ROW_VALUES] = {
     let mut table = [0; ROW_VALUES];
@@ -183,16 +187,18 @@ pub(super) fn clears_features(clears: Clears) -> [u32; 2] {
 /// Lists the active features of wells, for training.
 pub struct FeatureLister {
     emulator: Emulator,
+    sees_clears: bool,
     features: [Features; LANES],
     open: Rows,
     active: Vec<u32>,
 }
 
 impl FeatureLister {
-    /// Creates a lister for wells of the emulator's geometry.
-    pub fn new(emulator: &Emulator) -> FeatureLister {
+    /// Creates a lister for wells of the emulator's geometry. It lists the [`CLEARS_FEATURES`] only if `sees_clears` is true.
+    pub fn new(emulator: &Emulator, sees_clears: bool) -> FeatureLister {
         FeatureLister {
             emulator: emulator.clone(),
+            sees_clears,
             features: [Features::default(); LANES],
             open: [[0; LANES]; MAX_HEIGHT],
             active: Vec::new(),
@@ -206,8 +212,6 @@ impl FeatureLister {
             features::count_open(level, geometry, wells, &mut self.features, &mut self.open);
             for (lane, well) in wells.iter().enumerate() {
                 let features = &self.features[lane];
-                let lowest = usize::from(features.surface_height);
-                let clears = self.emulator.clears(well, lowest, None);
                 let active = &mut self.active;
                 active.clear();
                 let described = Described {
@@ -222,10 +226,14 @@ impl FeatureLister {
                         surrounding.features(|feature| active.push(feature));
                     }
                 });
-                // Training adds up 32-bit floats in this order, so another order would give another network.
-                let filled = active.pop();
-                active.extend(clears_features(clears));
-                active.extend(filled);
+                if self.sees_clears {
+                    // Training adds up 32-bit floats in this order, so another order would give another network.
+                    let filled = active.pop();
+                    let lowest = usize::from(features.surface_height);
+                    let clears = self.emulator.clears(well, lowest, None);
+                    active.extend(clears_features(clears));
+                    active.extend(filled);
+                }
                 each(active);
             }
         }

@@ -16,7 +16,7 @@ mod sum;
 
 pub use file::{MAX_HEADER_BYTES, MAX_NETWORK_BYTES, NetworkError};
 pub(crate) use inputs::Described;
-pub use inputs::{FEATURES, FeatureLister};
+pub use inputs::{CLEARS_FEATURES, FEATURES, FeatureLister};
 use sum::{ClearsRange, Memory};
 
 use hatebeam_game::{Clears, SimdLevel};
@@ -115,6 +115,8 @@ pub struct Network {
     output: [Block; MAX_BLOCKS],
     /// The blocks of all features, one feature after the other.
     rows: Vec<Block>,
+    /// Whether the value depends on the pieces that can clear lines.
+    sees_clears: bool,
     /// The effect of the pieces that can clear lines, or `None` if it has no useful bound.
     clears_range: Option<ClearsRange>,
 }
@@ -145,6 +147,12 @@ impl Network {
         self.blocks * BLOCK
     }
 
+    /// Returns whether the value of a well depends on the pieces that can clear lines: whether one of the
+    /// [`CLEARS_FEATURES`] has a weight.
+    pub fn sees_clears(&self) -> bool {
+        self.sees_clears
+    }
+
     /// Returns the row of a feature.
     #[inline(always)]
     fn row<const BLOCKS: usize>(&self, feature: u32) -> &[Block; BLOCKS] {
@@ -172,6 +180,11 @@ impl NetworkScorer {
             sum: [Block::ZERO; MAX_BLOCKS],
             network,
         }
+    }
+
+    /// Returns whether the value of a well depends on the pieces that can clear lines.
+    pub(crate) fn sees_clears(&self) -> bool {
+        self.network.sees_clears
     }
 
     /// Adds up the weights of a well's features, and returns an upper bound of its value. The bound holds for any pieces
