@@ -83,6 +83,12 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
             let expected = expected.as_ref().unwrap_or(&before);
             assert_eq!(&sorted(&children), expected, "{name} after line clears");
         }
+        let [_, (_, expected)] = &followed;
+        let before = sorted(&children);
+        let first = emulator.first_clear(well, 0, &mut children);
+        assert_eq!(first, clears.first(), "{name} first clear");
+        let expected = expected.as_ref().unwrap_or(&before);
+        assert_eq!(&sorted(&children), expected, "{name} after first clear");
         assert_eq!(emulator.expand(well, &mut children), piece, "{name} expand");
         assert_eq!(sorted(&children), outcomes[0].1.children, "{name} expand");
         assert_eq!(

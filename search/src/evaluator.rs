@@ -511,8 +511,8 @@ impl Evaluator {
     fn score_generation(&mut self, floor: i32, out: &mut Vec<i32>) {
         let geometry = self.emulator.geometry();
         let choose = self.quiescence.choice();
-        let wants_clears = self.quiescence != Quiescence::Off
-            || self.patterns.is_some()
+        // Whether the scores depend on the pieces that can clear lines.
+        let uses_clears = self.patterns.is_some()
             || self
                 .network
                 .as_ref()
@@ -537,7 +537,7 @@ impl Evaluator {
             for (lane, (((well, &lines), features), out)) in batch.enumerate() {
                 // The score without the part that depends on the pieces that can clear lines, and an upper bound of
                 // the whole score.
-                let (mut score, bound) = match (&mut self.network, self.patterns) {
+                let (score, bound) = match (&mut self.network, self.patterns) {
                     (Some(network), _) => {
                         let open = &self.open;
                         let described = Described {
@@ -563,31 +563,30 @@ impl Evaluator {
                 if bound < floor {
                     continue;
                 }
-                if wants_clears {
-                    let follow = (self.quiescence != Quiescence::Off).then_some(Follow {
-                        choose,
-                        children: &mut self.children,
-                    });
-                    let lowest = usize::from(features.surface_height);
-                    let clears = self.emulator.clears(well, lowest, follow);
-                    score = score.saturating_add(match (&self.network, self.patterns) {
-                        (Some(network), _) => network.finish(clears),
-                        (None, Some(patterns)) => patterns.clears_score(clears),
-                        (None, None) => self.weights.clears_score(clears),
-                    });
-                    if choose(clears).is_some() {
-                        for (child, more) in self.children.iter() {
-                            let lines = lines.saturating_add(u16::from(more));
-                            self.followers.push(self.next.insert(child, lines));
-                        }
-                    }
-                    if self.quiescence != Quiescence::Off {
-                        self.ends.push(self.followers.len());
-                    }
-                } else if let Some(network) = &self.network {
-                    score = network.finish(Clears::default());
+                let lowest = usize::from(features.surface_height);
+                let children = &mut self.children;
+                let (mut clears, mut followed) = (Clears::default(), None);
+                if self.quiescence == Quiescence::First && !uses_clears {
+                    followed = self.emulator.first_clear(well, lowest, children);
+                } else if self.quiescence != Quiescence::Off || uses_clears {
+                    let follow = Follow { choose, children };
+                    clears = self.emulator.clears(well, lowest, Some(follow));
+                    followed = choose(clears);
                 }
-                *out = score;
+                *out = score.saturating_add(match (&self.network, self.patterns) {
+                    (Some(network), _) => network.finish(clears),
+                    (None, Some(patterns)) => patterns.clears_score(clears),
+                    (None, None) => self.weights.clears_score(clears),
+                });
+                if followed.is_some() {
+                    for (child, more) in self.children.iter() {
+                        let lines = lines.saturating_add(u16::from(more));
+                        self.followers.push(self.next.insert(child, lines));
+                    }
+                }
+                if self.quiescence != Quiescence::Off {
+                    self.ends.push(self.followers.len());
+                }
             }
         }
     }

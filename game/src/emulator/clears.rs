@@ -1,10 +1,11 @@
 //! Search for the pieces that can clear lines. Levels and landings are defined in [`super::core`].
 
-use super::core::{FLOOR, Rows, blocked, down, draw};
-use super::landings::Landings;
+use super::core::{FLOOR, Rows, blocked, blocked_piece, down, draw};
+use super::landings::{Landings, spread_free};
 use super::simd::Simd;
 use super::tables::{Seven, Tables};
-use super::{Clears, Follow};
+use super::{Children, Clears, Follow};
+use crate::piece::Piece;
 use crate::well::{MAX_HEIGHT, Well};
 
 /// The runs of empty cells that a piece must fill to complete the rows of a stack.
@@ -17,16 +18,22 @@ struct StackRuns {
 }
 
 impl StackRuns {
-    /// Finds the runs. Returns `None` if no row can be completed. Skips the rows below `lowest`, which
-    /// no piece can reach.
+    /// Finds the runs that are in the set `wanted`, which contains bit `i` for the run with index `i`. Returns `None` if
+    /// there are none. Skips the rows below `lowest`, which no piece can reach.
     #[inline(always)]
-    fn new(tables: &Tables, well: &Well, stack: usize, lowest: usize) -> Option<StackRuns> {
+    fn new(
+        tables: &Tables,
+        well: &Well,
+        stack: usize,
+        lowest: usize,
+        wanted: u64,
+    ) -> Option<StackRuns> {
         let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
         let mut deepest = stack;
         for row in (lowest..stack).rev() {
             let run = tables.run[usize::from(well.rows()[row])];
-            runs[FLOOR + row] = run;
-            if run != 0 {
+            if wanted >> run & 1 == 1 {
+                runs[FLOOR + row] = run;
                 deepest = row;
             }
         }
@@ -66,10 +73,36 @@ impl StackRuns {
         if !any {
             return None;
         }
-        // Positions that extend above the bar (the top of the geometry's rows) clear nothing.
-        let above = (self.stack + 4).saturating_sub(level + tables.geometry.height());
-        let dead = simd.load(&tables.dead[above.min(4)]);
+        let dead = simd.load(self.dead(tables, level));
         Some((simd.and_not(dead, once), simd.and_not(dead, twice)))
+    }
+
+    /// Like [`StackRuns::cleared_by`], for one piece.
+    #[inline(always)]
+    fn cleared_by_piece(
+        &self,
+        tables: &Tables,
+        piece: usize,
+        level: usize,
+        landings: u64,
+    ) -> (u64, u64) {
+        let top = self.stack + FLOOR + 3 - level;
+        let landings = landings & !self.dead(tables, level).0[piece];
+        let (mut once, mut twice) = (0, 0);
+        for y in 0..4 {
+            let run = usize::from(self.runs[top - y]);
+            let fills = landings & tables.piece_completes[piece][run][y];
+            twice |= once & fills;
+            once |= fills;
+        }
+        (once, twice)
+    }
+
+    /// Returns the positions at `level` that extend above the bar (the top of the geometry's rows). They clear nothing.
+    #[inline(always)]
+    fn dead<'a>(&self, tables: &'a Tables, level: usize) -> &'a Seven {
+        let above = (self.stack + 4).saturating_sub(level + tables.geometry.height());
+        &tables.dead[above.min(4)]
     }
 }
 
@@ -86,7 +119,7 @@ pub(super) fn clears<S: Simd>(
 ) -> Option<Clears> {
     let rows = Rows::new(simd, tables, well)?;
     let mut clears = Clears::default();
-    let Some(runs) = StackRuns::new(tables, well, rows.stack, lowest) else {
+    let Some(runs) = StackRuns::new(tables, well, rows.stack, lowest, !1) else {
         return Some(clears);
     };
     let mut words = [Seven::ZERO; 24];
@@ -118,4 +151,67 @@ pub(super) fn clears<S: Simd>(
         draw(simd, tables, well, &rows, piece.index(), landings, out);
     }
     Some(clears)
+}
+
+/// The landings of a piece that clear lines.
+struct PieceClears {
+    landings: Landings,
+    /// Whether a landing clears several lines.
+    several: bool,
+}
+
+/// Returns the landings of a piece that clear lines, or `None` if there are none.
+#[inline(always)]
+fn clears_of_piece(
+    tables: &Tables,
+    well: &Well,
+    rows: &Rows,
+    piece: usize,
+    lowest: usize,
+) -> Option<PieceClears> {
+    let runs = StackRuns::new(tables, well, rows.stack, lowest, tables.piece_runs[piece])?;
+    let mut words = [0; 24];
+    let (mut any, mut several) = (0, 0);
+    let mut reached = tables.inside.0[piece];
+    let mut level = 0;
+    while level <= runs.last_level && reached != 0 {
+        let blocked = blocked_piece(tables, piece, rows, level + 1);
+        let (once, twice) = runs.cleared_by_piece(tables, piece, level, reached & blocked);
+        words[level] = once;
+        any |= once;
+        several |= twice;
+        reached = spread_free(reached & !blocked, blocked);
+        level += 1;
+    }
+    (any != 0).then_some(PieceClears {
+        landings: Landings {
+            words,
+            levels: level.min(rows.stack + 4),
+        },
+        several: several != 0,
+    })
+}
+
+/// Returns the first piece that cannot clear several lines at once, if it can clear one, and replaces `children` with
+/// the wells that result. Returns `None` if the fast emulator does not support the well. `lowest` is the index of a row
+/// below which no piece can reach a cell.
+#[inline(always)]
+pub(super) fn first_clear<S: Simd>(
+    simd: S,
+    tables: &Tables,
+    well: &Well,
+    lowest: usize,
+    children: &mut Children,
+) -> Option<Option<Piece>> {
+    let rows = Rows::new(simd, tables, well)?;
+    for piece in 0..Piece::ALL.len() {
+        let Some(clears) = clears_of_piece(tables, well, &rows, piece, lowest) else {
+            return Some(None);
+        };
+        if !clears.several {
+            draw(simd, tables, well, &rows, piece, clears.landings, children);
+            return Some(Some(Piece::ALL[piece]));
+        }
+    }
+    Some(None)
 }

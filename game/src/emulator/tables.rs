@@ -67,6 +67,8 @@ pub(crate) struct Tables {
     pub(crate) completes: Box<[[Seven; 4]]>,
     /// [`Tables::completes`], separated by piece.
     pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
+    /// The runs that a position of each piece fills, with bit `i` for the run with index `i`.
+    pub(crate) piece_runs: [u64; 7],
     /// Positions with a cell above the bar, indexed by the number of box rows above the bar. Such
     /// positions end the game and clear no lines. All words are zero if the rules clear lines above the
     /// bar.
@@ -146,6 +148,7 @@ impl Tables {
             }
         }
         let (run, completes) = runs(geometry);
+        let piece_completes = by_piece(&completes);
         let top = |cells: &[(i32, i32); 4]| cells.iter().map(|&(_, y)| y).min().unwrap_or(0);
         let dead = |rows: i32| {
             seven(geometry, |_, cells| {
@@ -165,7 +168,8 @@ impl Tables {
             blocked_low,
             blocked_high,
             run,
-            piece_completes: by_piece(&completes),
+            piece_runs: std::array::from_fn(|piece| filled_runs(&piece_completes[piece])),
+            piece_completes,
             completes,
             dead: std::array::from_fn(|rows| dead(rows as i32)),
             top_from: std::array::from_fn(|k| seven(geometry, |_, cells| top(cells) >= k as i32)),
@@ -202,6 +206,13 @@ fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
         }
     }
     (run_of.into(), completes.into())
+}
+
+/// Returns the runs that a piece fills, as bits. There are at most 58 runs, for 16 columns.
+fn filled_runs(completes: &[[u64; 4]]) -> u64 {
+    let runs = completes.iter().enumerate();
+    let filled = runs.filter(|(_, positions)| **positions != [0; 4]);
+    filled.fold(0, |bits, (run, _)| bits | 1 << run)
 }
 
 fn by_piece(entries: &[[Seven; 4]]) -> [Box<[[u64; 4]]>; 7] {
