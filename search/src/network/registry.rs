@@ -7,7 +7,11 @@ use std::sync::{Arc, LazyLock, RwLock, Weak};
 /// The files of the networks that are part of the program, in the order of [`Network::SHIPPED`]. The WebAssembly build
 /// contains no networks, because a web page loads them only when it needs them.
 #[cfg(not(target_family = "wasm"))]
-const FILES: &[&[u8]] = &[include_bytes!("shipped.bin"), include_bytes!("taught.bin")];
+const FILES: &[&[u8]] = &[
+    include_bytes!("shipped.bin"),
+    include_bytes!("taught.bin"),
+    include_bytes!("chains.bin"),
+];
 #[cfg(target_family = "wasm")]
 const FILES: &[&[u8]] = &[];
 
@@ -24,9 +28,10 @@ fn position(name: &str) -> Option<usize> {
 }
 
 impl Network {
-    /// The names of the networks that are part of the program. The training of `network` used only beam
-    /// searches, and that of `taught` also public games. Their recipes are in `train/recipes/`.
-    pub const SHIPPED: [&str; 2] = [Network::DEFAULT, "taught"];
+    /// The names of the networks that are part of the program. The training of `network` and `chains` used only beam
+    /// searches, and that of `taught` also public games. `chains` does not see what can be cleared: it is for searches with
+    /// [`Quiescence::First`](crate::Quiescence::First). Their recipes are in `train/recipes/`.
+    pub const SHIPPED: [&str; 3] = [Network::DEFAULT, "taught", "chains"];
 
     /// The name of the network that scores wells of the standard size by default.
     pub const DEFAULT: &str = "network";
