@@ -68,7 +68,7 @@ const FILLED: Count = Count::after(CLEARING_SEVERAL.end(), 81);
 /// Number of features.
 pub const FEATURES: usize = FILLED.end();
 
-/// The features of the [pieces that can clear lines](clears_features). Their weights are zero in a network that was trained
+/// The features of the pieces that can clear lines. Their weights are zero in a network that was trained
 /// without them.
 pub const CLEARS_FEATURES: std::ops::Range<usize> = CLEARING.first..CLEARING_SEVERAL.end();
 
