@@ -3,12 +3,13 @@
 
 use crate::spec::{LoopRule, StartingPosition};
 use hatebeam_game::{
-    Backward, Children, Emulator, Enemy, EnemyState, Game, Key, PathError, Pressed, Well,
-    WellError, replay_of_wells,
+    Backward, Children, Emulator, Enemy, EnemyState, Game, Geometry, Key, PathError, Pressed,
+    Rules, Well, WellError, replay_of_wells,
 };
 use hatebeam_search::{DepthRecord, NodeWell};
 use hatebeam_store::{Lookup, PathSearch, StoreError};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use thiserror::Error;
@@ -51,7 +52,7 @@ pub struct BestGame {
 #[non_exhaustive]
 pub enum GameError {
     /// The run has no committed depth.
-    #[error("the run has no game that is valid against HATETRIS yet")]
+    #[error("the run has no committed depth yet, so it has no game")]
     Nothing,
     /// A lookup failed.
     #[error("cannot read the best game back")]
@@ -127,8 +128,8 @@ pub struct GameSearch {
     parted_at: Option<usize>,
     /// The best valid part that was found so far among games that HATETRIS cuts short.
     cut: Option<FoundGame>,
-    /// The last game that was read back to its start and that HATETRIS cuts short.
-    last: Option<CutGame>,
+    /// The games that were read back and that HATETRIS cuts short.
+    cut_games: CutGames,
     lookups: u64,
     /// Counter that is set to the depth that the search has reached.
     progress: Arc<AtomicU32>,
@@ -141,15 +142,46 @@ struct FoundGame {
     depth: u32,
 }
 
-/// A game that HATETRIS cuts short. Most games of a run begin with the same wells, so most of the next candidates share its
-/// valid part, and need not be read back to the start. Without this, reading back 2,000 depths of a well with 4 columns
-/// took more than ten minutes.
-#[derive(Debug)]
-struct CutGame {
-    /// The wells from the start of the game, one per depth.
-    wells: Vec<Well>,
-    /// Number of the piece that HATETRIS changes, counted from 1.
-    piece: usize,
+/// Maximum number of wells in [`CutGames`], which takes about 100 MB. With more, games are only read back further than
+/// necessary.
+const MAX_CUT_WELLS: usize = 1 << 20;
+
+/// Games that HATETRIS cuts short. Most games of a run begin with the same wells, so most of the next candidates share the
+/// valid part of one of these games, and need not be read back to the start. Without this, reading back 2,000 depths of a
+/// well with 4 columns took more than ten minutes. One game is not enough: the best wells of neighbouring depths can
+/// alternate between two lines of descent.
+#[derive(Debug, Default)]
+struct CutGames {
+    /// For each game, the wells up to that of the piece that HATETRIS changes.
+    valid: Vec<Vec<Well>>,
+    /// For each depth and well, the index of a game through this well, which may be after the changed piece.
+    games: HashMap<(u32, Well), usize>,
+    /// Number of wells in `valid`.
+    valid_wells: usize,
+}
+
+impl CutGames {
+    /// Returns the index of a game through this well.
+    fn through(&self, depth: u32, well: &Well) -> Option<usize> {
+        self.games.get(&(depth, *well)).copied()
+    }
+
+    /// Adds a game with this valid part, and the wells with which it ends. `first` is the depth of the first of these.
+    fn add(&mut self, valid: &[Well], first: u32, wells: &[Well]) {
+        if self.valid_wells + valid.len() + self.games.len() <= MAX_CUT_WELLS {
+            self.valid.push(valid.to_vec());
+            self.valid_wells += valid.len();
+            self.extend(self.valid.len() - 1, first, wells);
+        }
+    }
+
+    /// Adds wells at consecutive depths to a game.
+    fn extend(&mut self, game: usize, first: u32, wells: &[Well]) {
+        let room = MAX_CUT_WELLS.saturating_sub(self.valid_wells + self.games.len());
+        let wells = (first..).zip(wells).take(room);
+        self.games
+            .extend(wells.map(|(depth, &well)| ((depth, well), game)));
+    }
 }
 
 impl GameSearch {
@@ -177,7 +209,7 @@ impl GameSearch {
             path: None,
             parted_at: None,
             cut: None,
-            last: None,
+            cut_games: CutGames::default(),
             lookups: 0,
             progress: Arc::default(),
         }
@@ -197,6 +229,7 @@ impl GameSearch {
     /// # Errors
     /// Returns a [`GameError`] if the game cannot be read back.
     pub fn resume(&mut self, run: &impl ReadableRun) -> Result<BestGame, GameError> {
+        let mut backward = Backward::new(run.emulator());
         while let Some(record) = self.candidates.last() {
             let lines = u32::from(record.best_lines);
             if self
@@ -215,21 +248,22 @@ impl GameSearch {
             let Some(path) = &mut self.path else {
                 continue;
             };
-            let first = run.start().depth() as usize;
-            let known = self
-                .last
-                .as_ref()
-                .map_or(&[][..], |last| &last.wells[first..]);
-            let backward = &mut Backward::new(run.emulator());
-            let found = path.resume_joining(run.store(), backward, known)?;
+            let games = &self.cut_games;
+            let is_known = |depth, well: &Well| games.through(depth, well).is_some();
+            let found = path.resume_joining(run.store(), &mut backward, is_known)?;
             self.path = None;
             self.candidates.pop();
             self.lookups += found.lookups;
-            let before = match (&self.last, found.joined) {
-                // HATETRIS changes the same piece of this game.
-                (Some(last), Some(joined)) if joined + 1 >= last.piece as u32 => continue,
-                (Some(last), Some(joined)) => &last.wells[..joined as usize],
-                _ => before_start(run),
+            let first = found.joined.unwrap_or(run.start().depth());
+            let known = self.cut_games.through(first, &found.wells[0]);
+            let before = match known.map(|game| (game, &self.cut_games.valid[game])) {
+                Some((game, valid)) if first as usize + 1 >= valid.len() => {
+                    // HATETRIS changes the same piece of this game.
+                    self.cut_games.extend(game, first, &found.wells);
+                    continue;
+                }
+                Some((_, valid)) => &valid[..first as usize],
+                None => before_start(run),
             };
             let wells = [before, &found.wells].concat();
             let Some(piece) = loops_at(run, &wells) else {
@@ -237,7 +271,7 @@ impl GameSearch {
             };
             self.parted_at = self.parted_at.or(Some(piece));
             self.consider_cut(run, &wells[..piece]);
-            self.last = Some(CutGame { wells, piece });
+            self.cut_games.add(&wells[..piece], first, &found.wells);
         }
         match self.cut.take() {
             Some(cut) => self.finish(run, cut),
@@ -311,8 +345,7 @@ impl GameTo {
     /// # Errors
     /// Returns a [`PathError`] if neither of them gives all pieces of the game. This is possible if the search starts from
     /// a replay in which the rule changes a piece.
-    pub fn keys(&self, emulator: &Emulator) -> Result<Vec<Key>, PathError> {
-        let (geometry, rules) = (emulator.geometry(), emulator.rules());
+    pub fn keys(&self, geometry: Geometry, rules: Rules) -> Result<Vec<Key>, PathError> {
         let against = |enemy| replay_of_wells(geometry, rules, enemy, &self.wells, false);
         against(Enemy::Hatetris).or_else(|_| against(Enemy::Mild))
     }

@@ -131,7 +131,7 @@ fn search_can_start_after_changed_piece() {
         // The path to a well is a game against HATETRIS, too.
         let depth = found.depth.min(before as u32 + 1);
         let path = game_to(&run, depth, &found.wells[depth as usize]).unwrap();
-        let keys = path.keys(run.emulator()).unwrap();
+        let keys = path.keys(geometry, rules).unwrap();
         assert!(found.keys.starts_with(&keys));
     }
 }

@@ -145,11 +145,11 @@ impl PathSearch {
         store: &L,
         backward: &mut Backward,
     ) -> Result<Path, StoreError> {
-        self.resume_joining(store, backward, &[])
+        self.resume_joining(store, backward, |_, _| false)
     }
 
-    /// Does the same as [`PathSearch::resume`], but ends where the path joins a known path: the wells of another path that
-    /// was found in this run, one per depth from the first one.
+    /// Does the same as [`PathSearch::resume`], but ends where the path joins a known path. `is_known` returns whether the
+    /// well at a depth is part of another path that was found in this run.
     ///
     /// # Errors
     /// Returns the same errors as [`PathSearch::resume`].
@@ -157,7 +157,7 @@ impl PathSearch {
         &mut self,
         store: &L,
         backward: &mut Backward,
-        known: &[Well],
+        is_known: impl Fn(u32, &Well) -> bool,
     ) -> Result<Path, StoreError> {
         let mut node = match self.node {
             Some(node) => node,
@@ -190,8 +190,10 @@ impl PathSearch {
             self.lookups += step.lookups;
             self.depth = step.kept;
             // The tables contain this well, so the rest of the path is the same as that of every other path through it.
-            let other = known.get((self.depth - first) as usize);
-            joined = (other == self.wells.last()).then_some(self.depth);
+            let well = self.wells.last();
+            joined = well
+                .filter(|well| is_known(self.depth, well))
+                .map(|_| self.depth);
         }
         self.wells.reverse();
         Ok(Path {

@@ -5,7 +5,7 @@ use super::open_run::OpenRun;
 use crate::output;
 use crate::state::LocalRunArgs;
 use anyhow::{Context, bail};
-use hatebeam_game::{Emulator, Encoding, Well, encode};
+use hatebeam_game::{Encoding, Well, encode};
 use hatebeam_runs::game_to;
 use hatebeam_store::StoreError;
 use serde::Serialize;
@@ -69,7 +69,7 @@ impl KeyframesArgs {
         let game = (run.game_to)(depth, well)?;
         let seconds = started.elapsed().as_secs_f64();
         let keys = || -> anyhow::Result<String> {
-            let keys = game.keys(&Emulator::new(geometry, rules))?;
+            let keys = game.keys(geometry, rules)?;
             Ok(encode(&keys, Encoding::Base2048))
         };
         if self.json {
