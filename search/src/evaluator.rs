@@ -506,18 +506,20 @@ impl Evaluator {
         &self.leaves
     }
 
+    /// Returns whether the scores depend on the pieces that can clear lines.
+    fn uses_clears(&self) -> bool {
+        let network = self.network.as_ref();
+        self.patterns.is_some()
+            || network.is_some_and(NetworkScorer::sees_clears)
+            || self.weights.uses_clears()
+    }
+
     /// Replaces the contents of `out` with the scores of the wells in `generation`, and fills `next`,
     /// `followers` and `ends`.
     fn score_generation(&mut self, floor: i32, out: &mut Vec<i32>) {
         let geometry = self.emulator.geometry();
         let choose = self.quiescence.choice();
-        // Whether the scores depend on the pieces that can clear lines.
-        let uses_clears = self.patterns.is_some()
-            || self
-                .network
-                .as_ref()
-                .is_some_and(NetworkScorer::sees_clears)
-            || self.weights.uses_clears();
+        let uses_clears = self.uses_clears();
         out.clear();
         out.resize(self.generation.wells.len(), i32::MIN);
         self.next.clear();

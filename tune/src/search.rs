@@ -158,7 +158,8 @@ impl Outcome {
 /// several rounds, the result is one of the points with more than one round.
 ///
 /// `objective` returns the value for the given weights and round, or `None` to interrupt the search. It must return the
-/// same finite value for the same weights and round. If `has_rounds` is false, the round is always 0. `on_value` is called after each evaluation.
+/// same finite value for the same weights and round. If `has_rounds` is false, the round is always 0. `on_value` is called
+/// after each evaluation.
 ///
 /// The search ends early if the settings are not valid, the journal cannot be written, or the objective interrupts it.
 pub fn search(

@@ -8,6 +8,9 @@ use super::{Children, Clears, Follow};
 use crate::piece::Piece;
 use crate::well::{MAX_HEIGHT, Well};
 
+/// The set of all runs in [`Tables::completes`]. Index 0 stands for no run.
+const ALL_RUNS: u64 = !1;
+
 /// The runs of empty cells that a piece must fill to complete the rows of a stack.
 struct StackRuns {
     /// Index of each row's run in [`Tables::completes`], or 0 if no piece can complete the row.
@@ -119,7 +122,7 @@ pub(super) fn clears<S: Simd>(
 ) -> Option<Clears> {
     let rows = Rows::new(simd, tables, well)?;
     let mut clears = Clears::default();
-    let Some(runs) = StackRuns::new(tables, well, rows.stack, lowest, !1) else {
+    let Some(runs) = StackRuns::new(tables, well, rows.stack, lowest, ALL_RUNS) else {
         return Some(clears);
     };
     let mut words = [Seven::ZERO; 24];
