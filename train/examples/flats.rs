@@ -70,6 +70,7 @@ fn search(
         width,
         pieces: 10_000,
         noise,
+        before: None,
     };
     run_beam(emulator, scorer, &settings, &CONTINUE)
 }

@@ -3,8 +3,8 @@
 //! The depth of a well is the number of pieces placed since the start of the search. A frontier is the set of wells
 //! that the search keeps at one depth; its maximum size is the width.
 
-use hatebeam_game::{Children, Emulator, Well};
-use hatebeam_search::{Evaluator, NodeWell};
+use hatebeam_game::{Children, Emulator, Geometry, Well};
+use hatebeam_search::{Evaluator, NodeWell, Past};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Assigns scores to wells. A greater score is better.
@@ -74,6 +74,19 @@ pub struct BeamSettings {
     pub pieces: usize,
     /// Noise that is added to the scores.
     pub noise: Noise,
+    /// If this is `Some`, the search applies the loop rule of HATETRIS, and there must be one start. These are the wells of
+    /// the game before the start, which the rule considers, too.
+    pub before: Option<Vec<Well>>,
+}
+
+impl BeamSettings {
+    /// Returns the past of the first frontier, if the search applies the loop rule.
+    fn past(&self, geometry: Geometry) -> Option<Past> {
+        let before = self.before.as_ref()?;
+        assert_eq!(self.starts.len(), 1, "a game has one start");
+        let game = [&before[..], &self.starts].concat();
+        Some(Past::new(geometry, &game))
+    }
 }
 
 /// The frontier of one depth.
@@ -85,6 +98,21 @@ pub struct Depth {
     pub lines: Vec<u16>,
     /// Edges, each as the parent's index in the previous frontier followed by the child's index in this frontier.
     pub edges: Vec<[u32; 2]>,
+}
+
+impl Depth {
+    /// Returns, for each well, the index of its best parent. The first frontier has no parents.
+    fn parents(&self) -> Vec<u32> {
+        if self.edges.is_empty() {
+            return Vec::new();
+        }
+        let mut parents = vec![u32::MAX; self.wells.len()];
+        for &[parent, child] in &self.edges {
+            let best = &mut parents[child as usize];
+            *best = parent.min(*best);
+        }
+        parents
+    }
 }
 
 /// All frontiers of a beam search.
@@ -106,6 +134,21 @@ impl Beam {
     pub fn lines(&self) -> u16 {
         let all = self.depths.iter().flat_map(|depth| &depth.lines);
         all.copied().max().unwrap_or(0)
+    }
+
+    /// Returns the wells of the longest game, from the start to the best well of the last frontier. If several parents lead
+    /// to a well, the game passes through the best of them, so it follows the path of [`Past`].
+    pub fn longest_game(&self, geometry: Geometry) -> Vec<Well> {
+        let mut index = 0;
+        let mut wells = Vec::with_capacity(self.depths.len());
+        for depth in self.depths.iter().rev() {
+            let well = depth.wells[index as usize].unpack(geometry);
+            wells.push(well.expect("all wells in a frontier are valid"));
+            let edges = depth.edges.iter().filter(|edge| edge[1] == index);
+            index = edges.map(|edge| edge[0]).min().unwrap_or(0);
+        }
+        wells.reverse();
+        wells
     }
 }
 
@@ -240,8 +283,9 @@ pub fn run_beam(
         }],
         died: false,
     };
+    let mut past = settings.past(geometry);
     let mut candidates = Candidates::new(settings.width.max(1));
-    let mut children = Children::new();
+    let (mut children, mut known) = (Children::new(), Vec::new());
     let (mut wells, mut parents, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     let mut lines: Vec<u16> = Vec::new();
     for depth in 1..=settings.pieces {
@@ -259,8 +303,14 @@ pub fn run_beam(
                     .unpack(geometry)
                     .expect("all wells in a frontier are valid");
                 emulator.expand(&well, &mut children);
-                wells.extend_from_slice(children.wells());
                 let parent = chunk * PARENTS + index;
+                if let Some(past) = &past
+                    && let Some(piece) =
+                        past.piece_by_rule(emulator, parent as u32, &mut children, &mut known)
+                {
+                    emulator.children(&well, piece, &mut children);
+                }
+                wells.extend_from_slice(children.wells());
                 parents.resize(wells.len(), parent as u32);
                 let before = frontier.lines[parent];
                 let after = children.lines().iter();
@@ -284,6 +334,9 @@ pub fn run_beam(
         if next.wells.is_empty() {
             beam.died = true;
             break;
+        }
+        if let Some(past) = &mut past {
+            past.push(next.wells.clone(), next.parents());
         }
         beam.depths.push(next);
     }

@@ -39,6 +39,7 @@ pub fn examine(
             width,
             pieces: recipe.pieces,
             noise: Noise::default(),
+            before: None,
         };
         let beam = run_beam(emulator, &mut evaluator, &settings, cancel);
         ExamResult {

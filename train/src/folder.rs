@@ -15,7 +15,8 @@ use crate::average::Average;
 use crate::labels::Sample;
 use crate::model::{LANES, Model, ROWS, Row};
 use crate::recipe::Recipe;
-use crate::trainer::{GenerationRecord, TrainError, Trainer};
+use crate::trainer::{GEOMETRY, GenerationRecord, TrainError, Trainer};
+use hatebeam_game::Well;
 use hatebeam_search::{NodeWell, WELL_BYTES};
 use hatebeam_tune::replace_file;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,17 @@ struct Text {
     recipe: Recipe,
     steps: u32,
     records: Vec<GenerationRecord>,
+    /// Own games, each as the well before each piece in hex.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own_games: Vec<Vec<String>>,
+}
+
+impl Text {
+    fn own_games(&self) -> Option<Vec<Vec<Well>>> {
+        let well = |text: &String| Well::from_hex(GEOMETRY, text).ok();
+        let game = |game: &Vec<String>| game.iter().map(well).collect();
+        self.own_games.iter().map(game).collect()
+    }
 }
 
 /// A folder that stores a training run.
@@ -64,13 +76,19 @@ impl TrainingFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| TrainError::File(path.clone(), error))?,
         };
-        let (text, models) = read_checkpoint(&bytes).ok_or(TrainError::Damaged(path))?;
+        let damaged = || TrainError::Damaged(path.clone());
+        let (text, models) = read_checkpoint(&bytes).ok_or_else(damaged)?;
+        let own_games = text.own_games().ok_or_else(damaged)?;
         let generation = text.records.len();
         let first = generation.saturating_sub(text.recipe.buffer);
         let buffer = (first + 1..=generation)
             .map(|generation| self.load_samples(generation))
             .collect::<Result<_, _>>()?;
-        Trainer::of(text.recipe, models, buffer, text.records).map(Some)
+        let mut trainer = Trainer::of(text.recipe, models, buffer, text.records)?;
+        if !trainer.records.is_empty() {
+            trainer.games.set_own(own_games);
+        }
+        Ok(Some(trainer))
     }
 
     fn samples(&self, generation: usize) -> PathBuf {
@@ -164,6 +182,12 @@ fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
         recipe: trainer.recipe.clone(),
         steps: trainer.models.learning.steps,
         records: trainer.records.clone(),
+        own_games: trainer
+            .games
+            .own()
+            .iter()
+            .map(|game| game.iter().map(|well| well.to_hex(GEOMETRY)).collect())
+            .collect(),
     };
     let text = serde_json::to_vec(&text).expect("plain data can be written as JSON");
     let mut bytes = begin(CHECKPOINT_MAGIC);

@@ -1,29 +1,31 @@
-//! Public games of HATETRIS that a recipe can list.
-//!
-//! Their replays are published at <https://qntm.org/hatetris> and in the tests of HATETRIS.
+//! Games of HATETRIS from which a network can learn: games that the program contains, and own games of a training run.
 
-use crate::recipe::{GameRecipe, RecipeError};
+use crate::random::Random;
+use crate::recipe::{Recipe, RecipeError};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, play};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 
-/// A published game.
-pub struct PublicGame {
-    /// Name of the game in recipes: the player, followed by the number of lines cleared.
+/// A game that the program contains.
+pub struct BuiltInGame {
+    /// Name of the game in recipes: the player or the evaluator, followed by the number of lines cleared.
     pub name: &'static str,
     /// The replay, encoded in Base2048.
     pub replay: &'static str,
 }
 
-macro_rules! public_games {
-    ($($name:literal),* $(,)?) => {
-        [$(PublicGame {
+macro_rules! games {
+    ($folder:literal: $($name:literal),* $(,)?) => {
+        [$(BuiltInGame {
             name: $name,
-            replay: include_str!(concat!("../../examples/games/", $name, ".txt")),
+            replay: include_str!(concat!("../../examples/", $folder, "/", $name, ".txt")),
         }),*]
     };
 }
 
-/// The public games that are built into the program.
-pub const PUBLIC_GAMES: [PublicGame; 8] = public_games![
+/// Published games. Their replays are published at <https://qntm.org/hatetris> and in the tests of HATETRIS.
+pub const PUBLIC_GAMES: [BuiltInGame; 8] = games![
+    "games":
     "david-and-felipe-148",
     "david-and-felipe-152",
     "tim-157",
@@ -34,7 +36,31 @@ pub const PUBLIC_GAMES: [PublicGame; 8] = public_games![
     "david-and-felipe-3711",
 ];
 
-impl PublicGame {
+/// Games of networks that have seen no public game.
+pub const OWN_GAMES: [BuiltInGame; 3] = games![
+    "records":
+    "network-91",
+    "chains-130",
+    "chains-148",
+];
+
+/// Returns all games that the program contains.
+pub(crate) fn built_in_games() -> impl Iterator<Item = &'static BuiltInGame> {
+    const ALL: [&[BuiltInGame]; 2] = [&PUBLIC_GAMES, &OWN_GAMES];
+    ALL.into_iter().flatten()
+}
+
+impl BuiltInGame {
+    /// Returns the wells of the game with this name.
+    ///
+    /// # Errors
+    /// Returns [`RecipeError::Game`] if the program contains no such game.
+    fn wells_by_name(name: &String) -> Result<Vec<Well>, RecipeError> {
+        let game = built_in_games().find(|game| game.name == name);
+        let game = game.ok_or_else(|| RecipeError::Game(name.clone()))?;
+        Ok(game.wells())
+    }
+
     /// Returns the well before each piece, beginning with the empty well.
     pub fn wells(&self) -> Vec<Well> {
         let keys = Encoding::Base2048.decode(self.replay.trim());
@@ -44,34 +70,136 @@ impl PublicGame {
     }
 }
 
-/// A well from a public game.
+/// Minimum number of pieces that a game still places after a well with which a beam starts, unless the recipe gives
+/// `back`.
+const LEAST_PIECES: usize = 150;
+/// Share of a kept game's wells above which a new game counts as a variant of it, in percent.
+const VARIANT: usize = 70;
+
+/// A well from which the network learns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct GameWell {
     pub(crate) well: Well,
     /// Number of pieces that the player placed after reaching this well.
     pub(crate) pieces: usize,
+    /// Index of the game.
+    game: usize,
 }
 
-/// Returns the wells that a recipe selects from public games.
-///
-/// # Errors
-/// Returns [`RecipeError::Game`] if no built-in game has one of the names.
-pub(crate) fn wells_of(recipe: &[GameRecipe]) -> Result<Vec<GameWell>, RecipeError> {
-    let mut all = Vec::new();
-    for game in recipe {
-        let public = PUBLIC_GAMES.iter().find(|public| public.name == game.name);
-        let public = public.ok_or_else(|| RecipeError::Game(game.name.clone()))?;
-        let wells = public.wells();
-        let first = game.pieces.unwrap_or(wells.len());
-        all.extend(
-            (1..=wells.len())
-                .rev()
-                .zip(&wells)
-                .take(first)
-                .map(|(pieces, &well)| GameWell { well, pieces }),
-        );
+/// The games from which a training run learns: public games, followed by own games.
+#[derive(Debug, Default)]
+pub(crate) struct Games {
+    /// The well before each piece of each game.
+    all: Vec<Vec<Well>>,
+    /// Number of public games.
+    public: usize,
+    /// Wells from which the network learns.
+    wells: Vec<GameWell>,
+    /// Number of wells of public games in `wells`.
+    public_wells: usize,
+}
+
+impl Games {
+    /// Creates the list of the games that a recipe names.
+    ///
+    /// # Errors
+    /// Returns [`RecipeError::Game`] if no built-in game has one of the names.
+    pub(crate) fn new(recipe: &Recipe) -> Result<Games, RecipeError> {
+        let mut games = Games::default();
+        for named in &recipe.games {
+            let wells = BuiltInGame::wells_by_name(&named.name)?;
+            let learned = named.pieces.unwrap_or(wells.len());
+            games
+                .wells
+                .extend(wells_of(&wells, games.all.len()).take(learned));
+            games.all.push(wells);
+        }
+        games.public = games.all.len();
+        games.public_wells = games.wells.len();
+        if let Some(own) = &recipe.own_games {
+            let first = own.first.iter().map(BuiltInGame::wells_by_name);
+            games.set_own(first.collect::<Result<_, _>>()?);
+        }
+        Ok(games)
     }
-    Ok(all)
+
+    /// Returns the own games, each as the well before each piece.
+    pub(crate) fn own(&self) -> &[Vec<Well>] {
+        &self.all[self.public..]
+    }
+
+    /// Replaces the own games. If a well is part of several of them, the network learns from the one that is longest after
+    /// this well.
+    pub(crate) fn set_own(&mut self, own: Vec<Vec<Well>>) {
+        self.all.truncate(self.public);
+        self.wells.truncate(self.public_wells);
+        let mut longest: BTreeMap<Well, GameWell> = BTreeMap::new();
+        for wells in own {
+            for new in wells_of(&wells, self.all.len()) {
+                let known = longest.entry(new.well).or_insert(new);
+                if known.pieces < new.pieces {
+                    *known = new;
+                }
+            }
+            self.all.push(wells);
+        }
+        self.wells.extend(longest.into_values());
+    }
+
+    /// Adds own games, and keeps the longest `keep` of them. A new game that contains more than [`VARIANT`] percent of the
+    /// wells of a kept game can only replace this game, so that the kept games differ.
+    pub(crate) fn add_own(&mut self, new: Vec<Vec<Well>>, keep: usize) {
+        let mut own = self.own().to_vec();
+        for game in new {
+            let wells: HashSet<&Well> = game.iter().collect();
+            let is_variant = |old: &&mut Vec<Well>| {
+                let shared = old.iter().filter(|well| wells.contains(well)).count();
+                100 * shared > VARIANT * old.len()
+            };
+            match own.iter_mut().find(is_variant) {
+                Some(old) if old.len() < game.len() => *old = game,
+                Some(_) => {}
+                None => own.push(game),
+            }
+            own.sort_by_key(|game| Reverse(game.len()));
+            own.truncate(keep);
+        }
+        self.set_own(own);
+    }
+
+    /// Draws a well.
+    pub(crate) fn draw(&self, random: &mut Random) -> GameWell {
+        self.wells[random.below(self.wells.len())]
+    }
+
+    /// Draws a start, and returns the wells of its game up to the start. With `back`, the start is that many pieces before
+    /// the end of a game. Otherwise, it is any well after which a game goes on for at least [`LEAST_PIECES`] pieces. If
+    /// there is no such well, the start is the empty well.
+    pub(crate) fn draw_start(&self, back: Option<[usize; 2]>, random: &mut Random) -> &[Well] {
+        if !self.wells.iter().any(|well| well.pieces >= LEAST_PIECES) {
+            return &[Well::EMPTY];
+        }
+        if let Some(back) = back {
+            let game = &self.all[random.below(self.all.len())];
+            let back = random.between(back);
+            return &game[..game.len().saturating_sub(back).max(1)];
+        }
+        loop {
+            let drawn = self.draw(random);
+            if drawn.pieces >= LEAST_PIECES {
+                let game = &self.all[drawn.game];
+                return &game[..=game.len() - drawn.pieces];
+            }
+        }
+    }
+}
+
+/// Returns the wells of a game.
+fn wells_of(wells: &[Well], game: usize) -> impl Iterator<Item = GameWell> {
+    (1..=wells.len())
+        .rev()
+        .zip(wells)
+        .map(move |(pieces, &well)| GameWell { well, pieces, game })
 }
 
 #[cfg(test)]
@@ -79,8 +207,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_games_clear_number_of_lines_in_their_names() {
-        for game in &PUBLIC_GAMES {
+    fn games_clear_number_of_lines_in_their_names() {
+        for game in built_in_games() {
             let keys = Encoding::Base2048.decode(game.replay.trim()).unwrap();
             let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
             assert!(record.over, "{}", game.name);
@@ -93,16 +221,74 @@ mod tests {
         }
     }
 
+    fn recipe(text: &str) -> Recipe {
+        Recipe::from_toml(text).unwrap()
+    }
+
     #[test]
     fn wells_record_number_of_remaining_pieces() {
-        let game = |pieces| GameRecipe {
-            name: "david-and-felipe-3711".to_owned(),
-            pieces,
-        };
-        let wells = wells_of(&[game(Some(100)), game(None)]).unwrap();
+        let game = "[[games]]\nname = \"david-and-felipe-3711\"\n";
+        let games = Games::new(&recipe(&format!("{game}pieces = 100\n{game}"))).unwrap();
+        let wells = &games.wells;
         assert_eq!(wells.len(), 100 + 9309);
         assert_eq!(wells[0].well, Well::EMPTY);
         let pieces = [wells[0], wells[99], wells[100], wells[9408]].map(|well| well.pieces);
         assert_eq!(pieces, [9309, 9210, 9309, 1]);
+    }
+
+    #[test]
+    fn starts_are_parts_of_games() {
+        let text = "[[games]]\nname = \"tim-157\"\n[own_games]\nkeep = 3\nfirst = [\"chains-148\"]";
+        let games = Games::new(&recipe(text)).unwrap();
+        let mut random = Random::new(1, 1, 1);
+        let mut seen = HashSet::new();
+        for _ in 0..200 {
+            for back in [None, Some([20, 50])] {
+                let start = games.draw_start(back, &mut random);
+                let game = games.all.iter().position(|game| game.starts_with(start));
+                let game = game.unwrap();
+                let pieces = games.all[game].len() - start.len();
+                match back {
+                    None => assert!(pieces >= LEAST_PIECES - 1, "{pieces}"),
+                    Some([least, most]) => assert!((least..=most).contains(&pieces), "{pieces}"),
+                }
+                seen.insert((game, back.is_some()));
+            }
+        }
+        assert_eq!(seen.len(), 4);
+    }
+
+    #[test]
+    fn longest_different_own_games_are_kept() {
+        let wells = OWN_GAMES[2].wells();
+        let mut games = Games::default();
+        let lengths = |games: &Games| games.own().iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(
+            games.draw_start(Some([1, 9]), &mut Random::new(1, 1, 1)),
+            [Well::EMPTY]
+        );
+        games.add_own(vec![wells[..200].to_vec(), wells[..250].to_vec()], 2);
+        assert_eq!(
+            lengths(&games),
+            [250],
+            "the second game is a variant of the first one"
+        );
+        games.add_own(vec![wells[..220].to_vec()], 2);
+        assert_eq!(lengths(&games), [250]);
+        let others = OWN_GAMES[..2].iter().map(BuiltInGame::wells).collect();
+        games.add_own(others, 2);
+        assert_eq!(
+            lengths(&games),
+            [OWN_GAMES[1].wells().len(), OWN_GAMES[0].wells().len()]
+        );
+        // A well of several games has the label of the game that is longest after it.
+        let most = OWN_GAMES[1].wells().len();
+        let empty: Vec<&GameWell> = games
+            .wells
+            .iter()
+            .filter(|well| well.well == Well::EMPTY)
+            .collect();
+        assert_eq!(empty.len(), 1);
+        assert_eq!(empty[0].pieces, most);
     }
 }

@@ -23,13 +23,13 @@ pub use exact::{ExactGame, exact_game};
 pub use exam::{ExamResult, examine};
 pub use flats::{Clearability, FlatHeuristic, FlatScorer, FlatStatistics, Passes};
 pub use folder::{NETWORK, TrainingFolder};
-pub use games::{PUBLIC_GAMES, PublicGame};
+pub use games::{BuiltInGame, OWN_GAMES, PUBLIC_GAMES};
 pub use labels::{Sample, label_beam, lifetimes};
 pub use mcts::{Follow, Goal, Mcts, MctsGame, MctsSettings};
 pub use model::{Batch, Model, TrainStats};
 pub use recipe::{
-    BeamRecipe, ExamRecipe, GameRecipe, Lookahead, Player, Publish, Recipe, RecipeError, Stage,
-    Start,
+    BeamRecipe, ExamRecipe, GameRecipe, Lookahead, OwnGamesRecipe, Player, Publish, Recipe,
+    RecipeError, Stage, Start,
 };
 pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
@@ -42,8 +42,8 @@ pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");
 pub const TRAIN_HELP: &str = "\
 Each generation runs beam searches with the current network and with the evaluator `patterns`. It labels every well with
 a target that depends on how long the well's descendants stay in the beam, and trains the network on samples of these
-wells. The network also learns from public games and from short beam searches if the recipe names them. After every
-generation, the folder contains these files:
+wells. The network also learns from games and from short beam searches if the recipe names them. After every generation,
+the folder contains these files:
 
   checkpoint    state from which the training can resume
   samples-N     labelled wells of generation N, for recent generations

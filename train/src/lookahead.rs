@@ -87,6 +87,7 @@ impl Searcher<'_> {
             width: self.lookahead.width,
             pieces: self.lookahead.pieces,
             noise: Noise::default(),
+            before: None,
         };
         let beam = run_beam(self.emulator, &mut self.evaluator, &settings, self.cancel);
         let placed = beam.pieces() as f64;
@@ -151,6 +152,7 @@ mod tests {
             width: 30,
             pieces: 1000,
             noise: Noise::default(),
+            before: None,
         };
         let beam = run_beam(&emulator(), &mut evaluator(), &settings, &CONTINUE);
         assert!(beam.died);

@@ -29,6 +29,12 @@ impl Random {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
     }
 
+    /// Returns a random integer from `least` to `most`, whose logarithm is uniform.
+    pub(crate) fn between(&mut self, [least, most]: [usize; 2]) -> usize {
+        let [least, most] = [least as f64, most as f64];
+        (least * (most / least).powf(self.unit())).round() as usize
+    }
+
     /// Returns an approximately normal number with mean 0 and standard deviation 1: the sum of twelve uniform numbers,
     /// minus 6.
     pub(crate) fn normal(&mut self) -> f64 {

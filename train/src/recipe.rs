@@ -1,7 +1,7 @@
 //! The recipe of a network: all settings of its training. The training consists of generations. Each of them runs beam
 //! searches and then trains the network on samples of their wells.
 
-use crate::games::PUBLIC_GAMES;
+use crate::games::built_in_games;
 use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -41,15 +41,30 @@ pub struct Recipe {
     /// quiescence search [`Quiescence::First`], which finds them.
     #[serde(skip_serializing_if = "is_true")]
     pub clears: bool,
-    /// Public games to learn from. If the list is empty, the network learns only from beams.
+    /// Built-in games to learn from. If the list is empty and there are no own games, the network learns only from beams.
     pub games: Vec<GameRecipe>,
-    /// Maximum target of a well from a public game, in pieces.
+    /// Own games to learn from. The default is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_games: Option<OwnGamesRecipe>,
+    /// Maximum target of a well from a game, in pieces.
     pub game_pieces: usize,
     /// Beams that measure the strength of the network.
     pub exam: ExamRecipe,
 }
 
-/// A public game to learn from.
+/// Own games to learn from: the longest games of the beams of all generations so far. If a beam starts inside a game, its
+/// game includes the part before the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnGamesRecipe {
+    /// Maximum number of games.
+    pub keep: usize,
+    /// Names of built-in games, which are the first own games.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<String>,
+}
+
+/// A built-in game to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GameRecipe {
@@ -87,7 +102,7 @@ pub struct Stage {
     /// Learning rates at the beginning and at the end of a generation. The default is the recipe's `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<[f32; 2]>,
-    /// Number of samples drawn from public games in each generation, in addition to the samples from beams.
+    /// Number of samples drawn from games in each generation, in addition to the samples from beams.
     #[serde(default)]
     pub game_samples: usize,
     /// Samples whose targets come from short beam searches, in addition to the samples from beams. The default is none.
@@ -135,6 +150,13 @@ pub struct BeamRecipe {
     /// The well with which a beam starts.
     #[serde(default)]
     pub start: Start,
+    /// Minimum and maximum number of pieces between a start and the end of its game. The logarithm of the number is drawn
+    /// uniformly. The default is a random well after which its game goes on for at least 150 pieces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<[usize; 2]>,
+    /// Whether the beam applies the loop rule of HATETRIS.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub loops: bool,
     /// Maximum number of pieces. The default is the recipe's `pieces`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
@@ -147,12 +169,17 @@ pub enum Start {
     /// The empty well.
     #[default]
     Empty,
-    /// A random well from the recipe's public games.
+    /// A random well from the recipe's games and the own games.
     Games,
 }
 
 fn one() -> usize {
     1
+}
+
+/// Recipes without the setting `loops` are written as before it existed.
+fn is_false(setting: &bool) -> bool {
+    !*setting
 }
 
 /// Recipes without the setting `clears` are written as before it existed.
@@ -172,6 +199,10 @@ pub enum Player {
     Patterns,
     /// The playing network, which is a moving average of the trained weights.
     Own,
+    /// The built-in network `network`.
+    Network,
+    /// The built-in network `chains`.
+    Chains,
 }
 
 /// Settings of an examination: beams without noise that start with the empty well and measure a network.
@@ -208,6 +239,8 @@ impl Default for Recipe {
             quiescence: Quiescence::Off,
             noise,
             start: Start::Empty,
+            back: None,
+            loops: false,
             pieces: None,
         };
         Recipe {
@@ -232,6 +265,7 @@ impl Default for Recipe {
             mirror: true,
             clears: true,
             games: Vec::new(),
+            own_games: None,
             game_pieces: 1000,
             exam: ExamRecipe::default(),
         }
@@ -254,8 +288,8 @@ pub enum RecipeError {
     /// The program contains no network with this name.
     #[error("the recipe names the unknown network {0:?}: use one of {known}", known = Network::SHIPPED.join(", "))]
     Network(String),
-    /// The recipe uses public games but its list of games is empty.
-    #[error("the recipe uses public games but lists none: add [[games]]")]
+    /// The recipe uses games but names none.
+    #[error("the recipe uses games but names none: add [[games]] or [own_games]")]
     NoGames,
     /// A setting is out of range.
     #[error("`{name}` in the recipe is out of range: {expected}")]
@@ -268,7 +302,8 @@ pub enum RecipeError {
 }
 
 fn game_names() -> String {
-    PUBLIC_GAMES.map(|game| game.name).join(", ")
+    let names: Vec<&str> = built_in_games().map(|game| game.name).collect();
+    names.join(", ")
 }
 
 impl From<serde_json::Error> for RecipeError {
@@ -340,18 +375,19 @@ impl Recipe {
         {
             return Err(RecipeError::Network(name.clone()));
         }
-        let known = |name: &String| PUBLIC_GAMES.iter().any(|game| game.name == name);
-        let mut names = self.games.iter().map(|game| &game.name);
+        let known = |name: &String| built_in_games().any(|game| game.name == name);
+        let own = self.own_games.iter().flat_map(|own| &own.first);
+        let mut names = self.games.iter().map(|game| &game.name).chain(own);
         if let Some(unknown) = names.find(|name| !known(name)) {
             return Err(RecipeError::Game(unknown.clone()));
         }
-        if self.uses_games() && self.games.is_empty() {
+        if self.uses_games() && self.games.is_empty() && self.own_games.is_none() {
             return Err(RecipeError::NoGames);
         }
         Ok(())
     }
 
-    fn checked_numbers(&self) -> [Number; 10] {
+    fn checked_numbers(&self) -> [Number; 11] {
         let number = |name, good, expected| Number {
             name,
             good,
@@ -363,6 +399,8 @@ impl Recipe {
         let mut widths = self.exam.widths.iter();
         let exam = widths.all(|width| (1..=1 << 24).contains(width));
         let games = self.games.iter().all(|game| game.pieces != Some(0));
+        let mut keep = self.own_games.iter().map(|own| own.keep);
+        let keep = keep.all(|keep| (1..=1000).contains(&keep));
         [
             number("pieces", few(self.pieces), "give 1 to 1048576"),
             number("samples", many(self.samples), "give 1 to 268435456"),
@@ -378,10 +416,11 @@ impl Recipe {
             number("rate", self.rate.into_iter().all(is_share), "give 0 to 1"),
             number("exam.widths", exam, "give 1 to 16777216"),
             number("pieces of a game", games, "give at least 1"),
+            number("keep", keep, "give 1 to 1000"),
         ]
     }
 
-    fn checked_stages(&self) -> [Number; 8] {
+    fn checked_stages(&self) -> [Number; 9] {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
         let number = |name, good, expected| Number {
@@ -394,6 +433,10 @@ impl Recipe {
             1 <= least && least <= most && most <= 1 << 24
         });
         let noise = beams(&|beam| (0.0..=1000.0).contains(&beam.noise));
+        let back = beams(&|beam| {
+            let [least, most] = beam.back.unwrap_or([1, 1]);
+            1 <= least && least <= most && most <= 1 << 20
+        });
         let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
         let leaves = all(&|stage| is_share(stage.leaves as f32));
         let samples = all(&|stage| stage.game_samples <= 1 << 28);
@@ -405,6 +448,7 @@ impl Recipe {
             number("leaves", leaves, "give 0 to 1"),
             number("widths", widths, "give 1 to 16777216, the smaller first"),
             number("noise", noise, "give 0 to 1000"),
+            number("back", back, "give 1 to 1048576, the smaller first"),
             number("rate", rates, "give 0 to 1"),
             number("game_samples", samples, "give at most 268435456"),
             number(

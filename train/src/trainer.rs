@@ -5,7 +5,7 @@ use crate::average::Average;
 use crate::beam::{BeamSettings, Noise, run_beam};
 use crate::exam::{ExamResult, examine};
 use crate::folder::Models;
-use crate::games::{GameWell, wells_of};
+use crate::games::Games;
 use crate::labels::{Sample, label_beam};
 use crate::lookahead::{draw_wells, label_wells};
 use crate::model::{Batch, Model, TrainStats, approach, quantise};
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use thiserror::Error;
 
-const GEOMETRY: Geometry = Geometry::STANDARD;
+pub(crate) const GEOMETRY: Geometry = Geometry::STANDARD;
 /// Number of batches between updates of the network of the [`LeafFinder`].
 const REFRESH: usize = 500;
 /// One in this many samples is held out: it is used to test the network, and never to train it.
@@ -42,12 +42,10 @@ const FOR_SAMPLES: u32 = 1;
 const FOR_ORDER: u32 = 2;
 /// Stream of the random numbers for the first beam. Each further beam uses the next stream.
 const FOR_BEAMS: u32 = 3;
-/// Stream of the random numbers that draw wells from public games.
+/// Stream of the random numbers that draw wells from games.
 const FOR_GAMES: u32 = 1 << 20;
 /// Stream of the random numbers that draw the wells for short searches.
 const FOR_LOOKAHEAD: u32 = FOR_GAMES + 1;
-/// Minimum number of pieces that a public game still places after a well with which a beam starts.
-const LEAST_PIECES: usize = 150;
 
 /// Training error.
 #[derive(Debug, Error)]
@@ -84,7 +82,7 @@ pub struct GenerationRecord {
     pub generation: u32,
     /// The beams.
     pub beams: Vec<BeamRecord>,
-    /// Number of samples drawn from beams and public games, including the held-out samples.
+    /// Number of samples drawn from beams and games, including the held-out samples.
     pub samples: usize,
     /// Mean loss of the held-out samples before this generation's training.
     pub fresh_loss: f64,
@@ -100,6 +98,9 @@ pub struct GenerationRecord {
     pub seconds: [f64; 3],
     /// Results of the examination; empty if this generation was not examined.
     pub exam: Vec<ExamResult>,
+    /// Number of pieces of each own game, longest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_games: Vec<usize>,
 }
 
 /// A training run in progress.
@@ -110,8 +111,8 @@ pub struct Trainer {
     pub(crate) buffer: Vec<Vec<Sample>>,
     pub(crate) records: Vec<GenerationRecord>,
     emulator: Emulator,
-    /// Wells of the recipe's public games.
-    games: Vec<GameWell>,
+    /// The games to learn from.
+    pub(crate) games: Games,
     /// The network that scores wells in beams.
     player: Arc<Network>,
     /// The published network.
@@ -136,10 +137,11 @@ fn mirrored(well: &Well) -> Well {
     Well::from_rows(rows)
 }
 
-/// A beam's summary and its labelled wells.
+/// A beam's summary, its labelled wells and its longest game.
 struct Played {
     record: BeamRecord,
     samples: Vec<Sample>,
+    game: Vec<Well>,
 }
 
 impl Trainer {
@@ -177,7 +179,7 @@ impl Trainer {
         records: Vec<GenerationRecord>,
     ) -> Result<Trainer, TrainError> {
         recipe.check()?;
-        let games = wells_of(&recipe.games)?;
+        let games = Games::new(&recipe)?;
         let player = quantise(&models.playing);
         let generation = records.len() as u32;
         let mean = models
@@ -219,6 +221,7 @@ impl Trainer {
         let start = Instant::now();
         let played = self.play(generation, threads, cancel);
         let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
+        self.keep_games(&played);
         let samples = self.draw(generation, played, threads, cancel);
         let beams_seconds = start.elapsed().as_secs_f64();
         let start = Instant::now();
@@ -265,6 +268,7 @@ impl Trainer {
             data_digest,
             seconds: [beams_seconds, training, 0.0],
             exam: Vec::new(),
+            own_games: self.games.own().iter().map(|game| game.len() - 1).collect(),
         });
         self.player = network(&self.recipe, &player, &self.records);
         self.network = network(&self.recipe, &mean, &self.records);
@@ -303,26 +307,16 @@ impl Trainer {
         cancel: &AtomicBool,
     ) -> Played {
         let mut random = Random::new(self.recipe.seed, generation, FOR_BEAMS + index);
-        let [least, most] = beam.widths.map(|width| width as f64);
-        let width = (least * (most / least).powf(random.unit())).round() as usize;
+        let width = random.between(beam.widths);
         let first = random.unit();
-        let (mut evaluator, one) = match beam.player {
-            Player::Patterns => {
-                let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, beam.quiescence);
-                let evaluator = Evaluator::new(&self.emulator, &spec);
-                (
-                    evaluator.expect("`patterns` accepts default weights"),
-                    PATTERNS_ONE,
-                )
-            }
-            Player::Own => {
-                let network = Arc::clone(&self.player);
-                let evaluator = Evaluator::with_network(&self.emulator, network, beam.quiescence);
-                (evaluator, f64::from(VALUE_ONE))
-            }
+        let (mut evaluator, one) = self.evaluator(beam);
+        let game = match beam.start {
+            Start::Empty => &[Well::EMPTY],
+            Start::Games => self.games.draw_start(beam.back, &mut random),
         };
+        let (start, before) = game.split_last().expect("a game contains its start");
         let settings = BeamSettings {
-            starts: vec![self.start(beam.start, &mut random)],
+            starts: vec![*start],
             width,
             pieces: beam.pieces.unwrap_or(self.recipe.pieces),
             noise: Noise {
@@ -330,6 +324,7 @@ impl Trainer {
                 first: NOISE[0] * first * beam.noise * one,
                 rest: NOISE[1] * beam.noise * one,
             },
+            before: beam.loops.then(|| before.to_vec()),
         };
         let played = run_beam(&self.emulator, &mut evaluator, &settings, cancel);
         Played {
@@ -340,23 +335,37 @@ impl Trainer {
                 pieces: played.pieces(),
             },
             samples: label_beam(&played),
+            game: [before, &played.longest_game(GEOMETRY)].concat(),
         }
     }
 
-    /// Returns the well with which a beam starts.
-    fn start(&self, start: Start, random: &mut Random) -> Well {
-        match start {
-            Start::Empty => Well::EMPTY,
-            Start::Games => loop {
-                let drawn = self.games[random.below(self.games.len())];
-                if drawn.pieces >= LEAST_PIECES {
-                    break drawn.well;
-                }
-            },
+    /// Returns the evaluator of a beam's player, and the score that corresponds to a network value of 1.
+    fn evaluator(&self, beam: &BeamRecipe) -> (Evaluator, f64) {
+        let network = match beam.player {
+            Player::Patterns => {
+                let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, beam.quiescence);
+                let evaluator = Evaluator::new(&self.emulator, &spec);
+                let evaluator = evaluator.expect("`patterns` accepts default weights");
+                return (evaluator, PATTERNS_ONE);
+            }
+            Player::Own => Some(&self.player),
+            Player::Network => Network::shipped("network"),
+            Player::Chains => Network::shipped("chains"),
+        };
+        let network = Arc::clone(network.expect("the program contains this network"));
+        let evaluator = Evaluator::with_network(&self.emulator, network, beam.quiescence);
+        (evaluator, f64::from(VALUE_ONE))
+    }
+
+    /// Adds the games of a generation to the own games, if the recipe has them.
+    fn keep_games(&mut self, played: &[Played]) {
+        if let Some(own) = &self.recipe.own_games {
+            let games = played.iter().map(|played| played.game.clone());
+            self.games.add_own(games.collect(), own.keep);
         }
     }
 
-    /// Draws the samples of a generation from its beams and from public games, and labels the wells of its short
+    /// Draws the samples of a generation from its beams and from games, and labels the wells of its short
     /// searches.
     fn draw(
         &self,
@@ -387,7 +396,7 @@ impl Trainer {
         }
         let mut from_games = Random::new(self.recipe.seed, generation, FOR_GAMES);
         let drawn = (0..self.recipe.stage(generation).game_samples).map(|_| {
-            let drawn = self.games[from_games.below(self.games.len())];
+            let drawn = self.games.draw(&mut from_games);
             Sample {
                 well: NodeWell::pack(GEOMETRY, &drawn.well),
                 pieces: drawn.pieces.min(self.recipe.game_pieces) as f32,

@@ -129,6 +129,7 @@ impl BeamObjective {
             width,
             pieces: MAX_PIECES,
             noise: Noise::default(),
+            before: None,
         };
         run_beam(&self.emulator, &mut evaluator, &settings, &self.cancel).pieces()
     }

@@ -32,6 +32,7 @@ fn beam(scorer: &mut impl Scorer, width: usize, seed: u64) -> Beam {
             first: 100.0,
             rest: 100.0,
         },
+        before: None,
     };
     run_beam(&emulator(), scorer, &settings, &CONTINUE)
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helper functions also call `unwrap`
 
-use hatebeam_game::{Emulator, Geometry, Rules, Well};
+use hatebeam_game::{Emulator, Enemy, Geometry, Rules, Well, decode, play, replay_of_wells};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
     ShardLayout, Step,
@@ -51,7 +51,7 @@ quiescence = "first"
 noise = 1.0
 "#;
 
-/// Returns the recipe `TINY` extended by a public game and by short searches.
+/// Returns the recipe `TINY` extended by a public game, own games and short searches.
 fn tiny_with_everything() -> Recipe {
     let text = TINY.replace(
         "[[stages]]\ngenerations = 2",
@@ -59,6 +59,10 @@ fn tiny_with_everything() -> Recipe {
 [[games]]
 name = "david-and-felipe-148"
 pieces = 250
+
+[own_games]
+keep = 3
+first = ["network-91"]
 
 [[stages]]
 generations = 2
@@ -71,7 +75,14 @@ count = 2
 widths = [10, 20]
 noise = 0.5
 start = "games"
-pieces = 12"#,
+pieces = 12
+[[stages.beams]]
+player = "chains"
+widths = [20, 40]
+noise = 0.5
+start = "games"
+back = [20, 60]
+loops = true"#,
     );
     Recipe::from_toml(&text).unwrap()
 }
@@ -92,6 +103,7 @@ fn beam(width: usize, noise: Noise) -> Beam {
         width,
         pieces: 1000,
         noise,
+        before: None,
     };
     run_beam(&emulator, &mut evaluator, &settings, &CONTINUE)
 }
@@ -208,6 +220,7 @@ fn labels_add_200_pieces_to_beam_that_reaches_its_limit() {
         width: 20,
         pieces: 30,
         noise: Noise::default(),
+        before: None,
     };
     let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
     assert!(!beam.died);
@@ -218,6 +231,53 @@ fn labels_add_200_pieces_to_beam_that_reaches_its_limit() {
     assert_eq!(samples.last().unwrap().pieces, 200.0);
     // A well without a child in the next frontier has half of the full target.
     assert!(samples.iter().any(|sample| sample.pieces < 120.0));
+}
+
+#[test]
+fn beam_can_apply_the_loop_rule() {
+    let text = include_str!("../../examples/cycles/mild-50.txt");
+    let (keys, _) = decode(text).unwrap();
+    let rules = Rules::default();
+    let game = play(Geometry::STANDARD, rules, Enemy::Mild, &keys);
+    // HATETRIS changes the piece that enters this well.
+    let wells: Vec<Well> = game.wells().take(119).collect();
+    let (start, before) = wells.split_last().unwrap();
+    let emulator = emulator();
+    let search = |before| {
+        let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
+        let settings = BeamSettings {
+            starts: vec![*start],
+            width: 50,
+            pieces: 1000,
+            noise: Noise::default(),
+            before,
+        };
+        let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
+        [&wells[..118], &beam.longest_game(Geometry::STANDARD)].concat()
+    };
+    let keys = |enemy, wells: &[Well]| {
+        let keys = replay_of_wells(Geometry::STANDARD, rules, enemy, wells, true);
+        keys.is_ok()
+    };
+    let mild = search(None);
+    assert!(keys(Enemy::Mild, &mild) && !keys(Enemy::Hatetris, &mild));
+    let exact = search(Some(before.to_vec()));
+    assert!(keys(Enemy::Hatetris, &exact) && !keys(Enemy::Mild, &exact));
+}
+
+#[test]
+fn own_games_are_kept_and_continued() {
+    let mut trainer = Trainer::new(tiny_with_everything()).unwrap();
+    let first = trainer.advance(1, &CONTINUE).unwrap().clone();
+    assert!(first.own_games.len() > 1, "{:?}", first.own_games);
+    assert!(first.own_games.is_sorted_by(|one, next| one >= next));
+    // The third beam starts near the end of one of the two games, so it has a game of hundreds of pieces.
+    assert!(first.own_games[0] >= 261, "{:?}", first.own_games);
+    assert!(first.beams[2].pieces < 150, "{:?}", first.beams);
+    let mut without = tiny_with_everything();
+    without.own_games = None;
+    let mut without = Trainer::new(without).unwrap();
+    assert!(without.advance(1, &CONTINUE).unwrap().own_games.is_empty());
 }
 
 #[test]
@@ -274,7 +334,7 @@ fn resumed_training_equals_uninterrupted_training() {
 fn public_games_provide_starts_and_samples() {
     let mut trainer = Trainer::new(tiny_with_everything()).unwrap();
     let record = trainer.advance(1, &CONTINUE).unwrap();
-    // The limit of 12 pieces applies only to the first two beams, which start with wells of the game.
+    // The limit of 12 pieces applies only to the first two beams, which start with wells of games.
     let mut pieces: Vec<usize> = record.beams.iter().map(|beam| beam.pieces).collect();
     assert!(pieces[..2].iter().all(|&pieces| pieces <= 12), "{pieces:?}");
     assert!(pieces.split_off(2).iter().any(|&pieces| pieces > 12));
@@ -456,6 +516,8 @@ fn recipe_errors_name_the_field() {
     assert!(error("stages = []").contains("stages"));
     assert!(error("[[games]]\nname = \"mine\"").contains("tim-157"));
     assert!(error("[[games]]\nname = \"tim-157\"\npieces = 0").contains("pieces"));
+    assert!(error("[own_games]\nkeep = 0").contains("keep"));
+    assert!(error("[own_games]\nkeep = 1\nfirst = [\"mine\"]").contains("chains-148"));
     let stage = "[[stages]]\ngenerations = 1\ngame_samples = 5\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
     assert!(error(stage).contains("[[games]]"));
     let stage = "[[stages]]\ngenerations = 1\nlookahead = { samples = 5, width = 0, pieces = 1, discount = 1.0 }\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";

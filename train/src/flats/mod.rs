@@ -12,7 +12,7 @@ mod statistics;
 pub use clearability::Clearability;
 pub use statistics::{FlatStatistics, Passes};
 
-use crate::beam::{Beam, Scorer};
+use crate::beam::Scorer;
 use hatebeam_game::{Geometry, Well};
 use hatebeam_search::{Evaluator, SCALE};
 use statistics::ROWS;
@@ -97,22 +97,5 @@ impl Scorer for FlatScorer {
                 }
             }
         }
-    }
-}
-
-impl Beam {
-    /// Returns the wells of one of the longest games: the first well of the last frontier and, from there back, always the
-    /// best parent.
-    pub fn longest_game(&self, geometry: Geometry) -> Vec<Well> {
-        let mut wells = Vec::new();
-        let mut index = 0;
-        for depth in self.depths.iter().rev() {
-            let well = depth.wells[index as usize].unpack(geometry);
-            wells.push(well.expect("all wells in a frontier are valid"));
-            let edges = depth.edges.iter().filter(|edge| edge[1] == index);
-            index = edges.map(|edge| edge[0]).min().unwrap_or(0);
-        }
-        wells.reverse();
-        wells
     }
 }
