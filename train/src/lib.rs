@@ -56,7 +56,8 @@ header contains the recipe. To reproduce that network, train the number of gener
 Columns: `own` and `patterns` are the maximum numbers of lines cleared by beams with the network and with `patterns`.
 `new loss` and `bias` are the mean loss and the mean of prediction minus target on held-out wells, before the training
 of the generation. `held out` is the mean loss on these wells after the training. Held-out wells are not used for
-training. `exam` is the median number of lines cleared over the widths of the examination.
+training. `exam` is the median number of lines cleared over the widths of the examination. `longest` is the number of
+pieces in the longest own game, if the recipe keeps own games.
 
 Examples:
   hatebeam train my-network

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 /// Header of the table whose rows [`GenerationRecord::row`] returns.
 pub const TABLE_HEADER: &str =
-    " gen    own  patterns  new loss    bias  held out      time  exam\n";
+    " gen    own  patterns  new loss    bias  held out      time  exam  longest\n";
 
 impl GenerationRecord {
     /// Returns the table row of the generation, including the line break at its end.
     pub fn row(&self) -> String {
-        let or_dash = |lines: Option<u32>| lines.map_or("-".to_owned(), |lines| lines.to_string());
+        let or_dash =
+            |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
+        let longest = self.own_games.first().map(|&pieces| pieces as u32);
         let time = Duration::from_secs_f64(self.seconds.iter().sum());
         format!(
-            "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}\n",
+            "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}  {:>7}\n",
             self.generation,
             or_dash(most_lines(&self.beams, Player::Own)),
             or_dash(most_lines(&self.beams, Player::Patterns)),
@@ -25,6 +27,7 @@ impl GenerationRecord {
             self.held_out_loss,
             duration(time),
             or_dash(median(&self.exam)),
+            or_dash(longest),
         )
     }
 }
@@ -43,7 +46,9 @@ impl Trainer {
             ("Recipe", recipe),
         ];
         let generations = format!("{} generations", records.len());
-        training_page(&generations, &facts, &plots(records))
+        let has_points = |plot: &Curves| plot.curves.iter().any(|curve| !curve.points.is_empty());
+        let plots: Vec<Curves> = plots(records).into_iter().filter(has_points).collect();
+        training_page(&generations, &facts, &plots)
     }
 }
 
@@ -61,7 +66,7 @@ fn median(exam: &[ExamResult]) -> Option<u32> {
     lines.get(lines.len() / 2).copied()
 }
 
-fn plots(records: &[GenerationRecord]) -> [Curves; 5] {
+fn plots(records: &[GenerationRecord]) -> [Curves; 6] {
     let curve = |name, value: &dyn Fn(&GenerationRecord) -> Option<f64>| Curve {
         name,
         points: records
@@ -83,6 +88,18 @@ fn plots(records: &[GenerationRecord]) -> [Curves; 5] {
             curves: vec![
                 curve("network", &lines(Player::Own)),
                 curve("patterns", &lines(Player::Patterns)),
+            ],
+        },
+        Curves {
+            title: "Own games",
+            unit: "pieces",
+            curves: vec![
+                curve("longest", &|record| {
+                    record.own_games.first().map(|&pieces| pieces as f64)
+                }),
+                curve("shortest", &|record| {
+                    record.own_games.last().map(|&pieces| pieces as f64)
+                }),
             ],
         },
         Curves {
