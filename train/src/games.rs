@@ -1,7 +1,7 @@
 //! Games of HATETRIS from which a network can learn: games that the program contains, and own games of a training run.
 
 use crate::random::Random;
-use crate::recipe::{Recipe, RecipeError};
+use crate::recipe::{BeamRecipe, Recipe, RecipeError};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, play};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -172,15 +172,21 @@ impl Games {
         self.wells[random.below(self.wells.len())]
     }
 
-    /// Draws a start, and returns the wells of its game up to the start. With `back`, the start is that many pieces before
-    /// the end of a game. Otherwise, it is any well after which a game goes on for at least [`LEAST_PIECES`] pieces. If
-    /// there is no such well, the start is the empty well.
-    pub(crate) fn draw_start(&self, back: Option<[usize; 2]>, random: &mut Random) -> &[Well] {
+    /// Draws a start, and returns the wells of its game up to the start. If the recipe of the beam has `back`, the start is
+    /// that many pieces before the end of a game. Otherwise, it is any well after which a game goes on for at least
+    /// [`LEAST_PIECES`] pieces. If there is no such well, the start is the empty well.
+    pub(crate) fn draw_start(&self, beam: &BeamRecipe, random: &mut Random) -> &[Well] {
         if !self.wells.iter().any(|well| well.pieces >= LEAST_PIECES) {
             return &[Well::EMPTY];
         }
-        if let Some(back) = back {
-            let game = &self.all[random.below(self.all.len())];
+        if let Some(back) = beam.back {
+            let games = match beam.longest {
+                Some(longest) if !self.own().is_empty() => {
+                    &self.own()[..longest.min(self.own().len())]
+                }
+                _ => &self.all,
+            };
+            let game = &games[random.below(games.len())];
             let back = random.between(back);
             return &game[..game.len().saturating_sub(back).max(1)];
         }
@@ -225,6 +231,14 @@ mod tests {
         Recipe::from_toml(text).unwrap()
     }
 
+    fn beam(back: Option<[usize; 2]>, longest: Option<usize>) -> BeamRecipe {
+        BeamRecipe {
+            back,
+            longest,
+            ..Recipe::default().stages[0].beams[0].clone()
+        }
+    }
+
     #[test]
     fn wells_record_number_of_remaining_pieces() {
         let game = "[[games]]\nname = \"david-and-felipe-3711\"\n";
@@ -244,7 +258,7 @@ mod tests {
         let mut seen = HashSet::new();
         for _ in 0..200 {
             for back in [None, Some([20, 50])] {
-                let start = games.draw_start(back, &mut random);
+                let start = games.draw_start(&beam(back, None), &mut random);
                 let game = games.all.iter().position(|game| game.starts_with(start));
                 let game = game.unwrap();
                 let pieces = games.all[game].len() - start.len();
@@ -264,7 +278,7 @@ mod tests {
         let mut games = Games::default();
         let lengths = |games: &Games| games.own().iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(
-            games.draw_start(Some([1, 9]), &mut Random::new(1, 1, 1)),
+            games.draw_start(&beam(Some([1, 9]), None), &mut Random::new(1, 1, 1)),
             [Well::EMPTY]
         );
         games.add_own(vec![wells[..200].to_vec(), wells[..250].to_vec()], 2);
@@ -281,6 +295,11 @@ mod tests {
             lengths(&games),
             [OWN_GAMES[1].wells().len(), OWN_GAMES[0].wells().len()]
         );
+        let longest = beam(Some([1, 9]), Some(1));
+        for seed in 0..20 {
+            let start = games.draw_start(&longest, &mut Random::new(seed, 1, 1));
+            assert!(OWN_GAMES[1].wells().starts_with(start));
+        }
         // A well of several games has the label of the game that is longest after it.
         let most = OWN_GAMES[1].wells().len();
         let empty: Vec<&GameWell> = games

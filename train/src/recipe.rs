@@ -154,6 +154,10 @@ pub struct BeamRecipe {
     /// uniformly. The default is a random well after which its game goes on for at least 150 pieces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<[usize; 2]>,
+    /// Number of own games, the longest first, to which the start belongs. It is only used with `back`. The default is all
+    /// games.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<usize>,
     /// Whether the beam applies the loop rule of HATETRIS.
     #[serde(default, skip_serializing_if = "is_false")]
     pub loops: bool,
@@ -240,6 +244,7 @@ impl Default for Recipe {
             noise,
             start: Start::Empty,
             back: None,
+            longest: None,
             loops: false,
             pieces: None,
         };
@@ -420,7 +425,7 @@ impl Recipe {
         ]
     }
 
-    fn checked_stages(&self) -> [Number; 9] {
+    fn checked_stages(&self) -> [Number; 10] {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
         let number = |name, good, expected| Number {
@@ -437,6 +442,7 @@ impl Recipe {
             let [least, most] = beam.back.unwrap_or([1, 1]);
             1 <= least && least <= most && most <= 1 << 20
         });
+        let longest = beams(&|beam| beam.longest != Some(0));
         let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
         let leaves = all(&|stage| is_share(stage.leaves as f32));
         let samples = all(&|stage| stage.game_samples <= 1 << 28);
@@ -449,6 +455,7 @@ impl Recipe {
             number("widths", widths, "give 1 to 16777216, the smaller first"),
             number("noise", noise, "give 0 to 1000"),
             number("back", back, "give 1 to 1048576, the smaller first"),
+            number("longest", longest, "give at least 1"),
             number("rate", rates, "give 0 to 1"),
             number("game_samples", samples, "give at most 268435456"),
             number(

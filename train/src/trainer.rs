@@ -312,7 +312,7 @@ impl Trainer {
         let (mut evaluator, one) = self.evaluator(beam);
         let game = match beam.start {
             Start::Empty => &[Well::EMPTY],
-            Start::Games => self.games.draw_start(beam.back, &mut random),
+            Start::Games => self.games.draw_start(beam, &mut random),
         };
         let (start, before) = game.split_last().expect("a game contains its start");
         let settings = BeamSettings {
