@@ -6,12 +6,14 @@
 //! | `checkpoint` | recipe, records, weights and optimizer moments after the last finished generation |
 //! | `samples-N` | the training samples of generation N, if later generations may still train on them |
 //! | `network` | the published network after the last finished generation |
+//! | `own-games.txt` | replays of the own games in Base2048, one per line, the longest first, if the recipe keeps own games |
 //!
-//! Every file ends with the SHA-256 digest of the bytes before it, and is replaced atomically. The samples of a
+//! Every file but `own-games.txt` ends with the SHA-256 digest of the bytes before it, and is replaced atomically. The samples of a
 //! generation are written before the checkpoint that needs them. So a training run that is killed at any moment can
 //! resume after the last saved generation.
 
 use crate::average::Average;
+use crate::exact::exact_game;
 use crate::labels::Sample;
 use crate::model::{LANES, Model, ROWS, Row};
 use crate::recipe::Recipe;
@@ -31,6 +33,8 @@ const SAMPLES_MAGIC: [u8; 8] = *b"hatesmp\n";
 const VERSION: u32 = 1;
 const DIGEST_BYTES: usize = 32;
 const CHECKPOINT: &str = "checkpoint";
+/// Name of the file that contains replays of the own games.
+const OWN_GAMES: &str = "own-games.txt";
 /// Name of the file that contains the published network.
 pub const NETWORK: &str = "network";
 
@@ -118,6 +122,9 @@ impl TrainingFolder {
         }
         write(self.path.join(CHECKPOINT), sealed(checkpoint_of(trainer)))?;
         write(self.path.join(NETWORK), trainer.network().encode())?;
+        if trainer.recipe().own_games.is_some() {
+            write(self.path.join(OWN_GAMES), replays_of(trainer.games.own()))?;
+        }
         if let Some(old) = generation.checked_sub(trainer.recipe().buffer) {
             // The buffer no longer contains this generation. Its file may already have been removed.
             let _ = fs::remove_file(self.samples(old));
@@ -165,6 +172,15 @@ fn read_samples(bytes: &[u8]) -> Option<Vec<Sample>> {
     };
     rest.is_empty()
         .then(|| samples.iter().map(sample).collect())
+}
+
+/// Returns the replays of games, one per line. A game that HATETRIS does not allow is cut before the piece that differs.
+fn replays_of(games: &[Vec<Well>]) -> Vec<u8> {
+    let replay = |wells: &Vec<Well>| {
+        let game = exact_game(wells).expect("own games begin with a live well");
+        game.replay + "\n"
+    };
+    games.iter().map(replay).collect::<String>().into_bytes()
 }
 
 /// The weights of a training run.

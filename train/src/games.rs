@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crate::recipe::{BeamRecipe, Recipe, RecipeError};
-use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, play};
+use hatebeam_game::{Enemy, Geometry, Rules, Well, decode, play};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
@@ -51,23 +51,28 @@ pub(crate) fn built_in_games() -> impl Iterator<Item = &'static BuiltInGame> {
 }
 
 impl BuiltInGame {
-    /// Returns the wells of the game with this name.
-    ///
-    /// # Errors
-    /// Returns [`RecipeError::Game`] if the program contains no such game.
-    fn wells_by_name(name: &String) -> Result<Vec<Well>, RecipeError> {
-        let game = built_in_games().find(|game| game.name == name);
-        let game = game.ok_or_else(|| RecipeError::Game(name.clone()))?;
-        Ok(game.wells())
-    }
-
     /// Returns the well before each piece, beginning with the empty well.
     pub fn wells(&self) -> Vec<Well> {
-        let keys = Encoding::Base2048.decode(self.replay.trim());
-        let keys = keys.expect("built-in replays are valid");
-        let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
-        record.wells().collect()
+        wells_of_replay(self.replay).expect("built-in replays are valid")
     }
+}
+
+/// Returns the well before each piece of a game, beginning with the empty well. The game is the built-in game with this
+/// name, or else a replay of a finished game.
+///
+/// # Errors
+/// Returns [`RecipeError::Game`] if there is no such game.
+pub(crate) fn wells_of_game(game: &str) -> Result<Vec<Well>, RecipeError> {
+    match built_in_games().find(|built_in| built_in.name == game) {
+        Some(built_in) => Ok(built_in.wells()),
+        None => wells_of_replay(game).ok_or_else(|| RecipeError::Game(game.to_owned())),
+    }
+}
+
+fn wells_of_replay(replay: &str) -> Option<Vec<Well>> {
+    let (keys, _) = decode(replay).ok()?;
+    let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+    record.over.then(|| record.wells().collect())
 }
 
 /// Minimum number of pieces that a game still places after a well with which a beam starts, unless the recipe gives
@@ -107,7 +112,7 @@ impl Games {
     pub(crate) fn new(recipe: &Recipe) -> Result<Games, RecipeError> {
         let mut games = Games::default();
         for named in &recipe.games {
-            let wells = BuiltInGame::wells_by_name(&named.name)?;
+            let wells = wells_of_game(&named.name)?;
             let learned = named.pieces.unwrap_or(wells.len());
             games
                 .wells
@@ -117,7 +122,7 @@ impl Games {
         games.public = games.all.len();
         games.public_wells = games.wells.len();
         if let Some(own) = &recipe.own_games {
-            let first = own.first.iter().map(BuiltInGame::wells_by_name);
+            let first = own.first.iter().map(|game| wells_of_game(game));
             games.set_own(first.collect::<Result<_, _>>()?);
         }
         Ok(games)
@@ -211,6 +216,7 @@ fn wells_of(wells: &[Well], game: usize) -> impl Iterator<Item = GameWell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hatebeam_game::Encoding;
 
     #[test]
     fn games_clear_number_of_lines_in_their_names() {

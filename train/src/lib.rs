@@ -48,6 +48,7 @@ the folder contains these files:
   checkpoint    state from which the training can resume
   samples-N     labelled wells of generation N, for recent generations
   network       the network, for `hatebeam run --evaluator FOLDER/network`
+  own-games.txt replays of the own games, if the recipe keeps own games
   report.html   report with the curves of the training
 
 The same recipe gives the same network with any number of threads. `--recipe` also accepts a network file, because its

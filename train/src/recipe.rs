@@ -1,7 +1,7 @@
 //! The recipe of a network: all settings of its training. The training consists of generations. Each of them runs beam
 //! searches and then trains the network on samples of their wells.
 
-use crate::games::built_in_games;
+use crate::games::{built_in_games, wells_of_game};
 use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -41,7 +41,7 @@ pub struct Recipe {
     /// quiescence search [`Quiescence::First`], which finds them.
     #[serde(skip_serializing_if = "is_true")]
     pub clears: bool,
-    /// Built-in games to learn from. If the list is empty and there are no own games, the network learns only from beams.
+    /// Games to learn from. If the list is empty and there are no own games, the network learns only from beams.
     pub games: Vec<GameRecipe>,
     /// Own games to learn from. The default is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,16 +59,16 @@ pub struct Recipe {
 pub struct OwnGamesRecipe {
     /// Maximum number of games.
     pub keep: usize,
-    /// Names of built-in games, which are the first own games.
+    /// The first own games, each as the name of a built-in game or as a replay of a finished game.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first: Vec<String>,
 }
 
-/// A built-in game to learn from.
+/// A game to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GameRecipe {
-    /// Name of a game that the program contains.
+    /// Name of a game that the program contains, or a replay of a finished game.
     pub name: String,
     /// Number of wells to learn from, counted from the start of the game. The default is all wells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -287,8 +287,8 @@ pub enum RecipeError {
     /// The header of a network contains no recipe that this version can read.
     #[error("the recipe in the network's header is not valid: {0}")]
     Header(String),
-    /// No built-in game has this name.
-    #[error("the recipe names the unknown game {0:?}: use one of {known}", known = game_names())]
+    /// No built-in game has this name, and this is no replay of a finished game.
+    #[error("the recipe names the unknown game {0:?}: give a replay of a finished game, or one of {known}", known = game_names())]
     Game(String),
     /// The program contains no network with this name.
     #[error("the recipe names the unknown network {0:?}: use one of {known}", known = Network::SHIPPED.join(", "))]
@@ -380,11 +380,9 @@ impl Recipe {
         {
             return Err(RecipeError::Network(name.clone()));
         }
-        let known = |name: &String| built_in_games().any(|game| game.name == name);
         let own = self.own_games.iter().flat_map(|own| &own.first);
-        let mut names = self.games.iter().map(|game| &game.name).chain(own);
-        if let Some(unknown) = names.find(|name| !known(name)) {
-            return Err(RecipeError::Game(unknown.clone()));
+        for game in self.games.iter().map(|game| &game.name).chain(own) {
+            wells_of_game(game)?;
         }
         if self.uses_games() && self.games.is_empty() && self.own_games.is_none() {
             return Err(RecipeError::NoGames);

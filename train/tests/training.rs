@@ -62,7 +62,7 @@ pieces = 250
 
 [own_games]
 keep = 3
-first = ["network-91"]
+first = ["network-91", "REPLAY"]
 
 [[stages]]
 generations = 2
@@ -84,7 +84,8 @@ start = "games"
 back = [20, 60]
 loops = true"#,
     );
-    Recipe::from_toml(&text).unwrap()
+    let replay = include_str!("../../examples/records/chains-130.txt");
+    Recipe::from_toml(&text.replace("REPLAY", replay.trim())).unwrap()
 }
 
 fn emulator() -> Emulator {
@@ -269,11 +270,21 @@ fn beam_can_apply_the_loop_rule() {
 fn own_games_are_kept_and_continued() {
     let mut trainer = Trainer::new(tiny_with_everything()).unwrap();
     let first = trainer.advance(1, &CONTINUE).unwrap().clone();
-    assert!(first.own_games.len() > 1, "{:?}", first.own_games);
+    assert!(first.own_games.len() == 3, "{:?}", first.own_games);
     assert!(first.own_games.is_sorted_by(|one, next| one >= next));
-    // The third beam starts near the end of one of the two games, so it has a game of hundreds of pieces.
-    assert!(first.own_games[0] >= 261, "{:?}", first.own_games);
+    // The third beam starts near the end of a game, so its own part of the game is short.
+    assert!(first.own_games[0] >= 358, "{:?}", first.own_games);
     assert!(first.beams[2].pieces < 150, "{:?}", first.beams);
+    let folder = tempfile::tempdir().unwrap();
+    TrainingFolder::new(folder.path()).save(&trainer).unwrap();
+    let replays = fs::read_to_string(folder.path().join("own-games.txt")).unwrap();
+    let pieces = replays.lines().map(|replay| {
+        let (keys, _) = decode(replay).unwrap();
+        let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+        assert!(game.is_finished());
+        game.turns.len() - 1
+    });
+    assert!(pieces.eq(first.own_games));
     let mut without = tiny_with_everything();
     without.own_games = None;
     let mut without = Trainer::new(without).unwrap();
@@ -518,6 +529,7 @@ fn recipe_errors_name_the_field() {
     assert!(error("[[games]]\nname = \"tim-157\"\npieces = 0").contains("pieces"));
     assert!(error("[own_games]\nkeep = 0").contains("keep"));
     assert!(error("[own_games]\nkeep = 1\nfirst = [\"mine\"]").contains("chains-148"));
+    assert!(error("[own_games]\nkeep = 1\nfirst = [\"LLDD\"]").contains("replay"));
     let stage = "[[stages]]\ngenerations = 1\ngame_samples = 5\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
     assert!(error(stage).contains("[[games]]"));
     let stage = "[[stages]]\ngenerations = 1\nlookahead = { samples = 5, width = 0, pieces = 1, discount = 1.0 }\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
