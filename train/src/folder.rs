@@ -83,10 +83,10 @@ impl TrainingFolder {
         let damaged = || TrainError::Damaged(path.clone());
         let (text, models) = read_checkpoint(&bytes).ok_or_else(damaged)?;
         let own_games = text.own_games().ok_or_else(damaged)?;
-        let generation = text.records.len();
-        let first = generation.saturating_sub(text.recipe.buffer);
-        let buffer = (first + 1..=generation)
-            .map(|generation| self.load_samples(generation))
+        text.recipe.check()?;
+        let buffered = text.recipe.buffered(text.records.len() as u32);
+        let buffer = buffered
+            .map(|generation| self.load_samples(generation as usize))
             .collect::<Result<_, _>>()?;
         let mut trainer = Trainer::of(text.recipe, models, buffer, text.records)?;
         if !trainer.records.is_empty() {

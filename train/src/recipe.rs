@@ -4,6 +4,7 @@
 use crate::games::{built_in_games, wells_of_game};
 use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// The settings of a training run. The recipe and the number of generations determine the network.
@@ -92,6 +93,12 @@ pub struct Publish {
 pub struct Stage {
     /// Number of generations.
     pub generations: u32,
+    /// Interval, in generations, at which the network gets its initial weights again and older samples are dropped,
+    /// beginning with the first generation of the stage; 0 disables this. Own games are kept. A new network combines games
+    /// that were found one after another, which the old one does not do after some fifteen generations. The published mean
+    /// does not begin again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reset: u32,
     /// The beams of a generation.
     pub beams: Vec<BeamRecipe>,
     /// Probability that a training well is replaced with its leaf. The leaf is the well whose value the quiescence
@@ -181,6 +188,11 @@ fn one() -> usize {
     1
 }
 
+/// Recipes without the setting `reset` are written as before it existed.
+fn is_zero(setting: &u32) -> bool {
+    *setting == 0
+}
+
 /// Recipes without the setting `loops` are written as before it existed.
 fn is_false(setting: &bool) -> bool {
     !*setting
@@ -253,6 +265,7 @@ impl Default for Recipe {
             initial: None,
             stages: vec![Stage {
                 generations: 1,
+                reset: 0,
                 beams: vec![beams(Player::Patterns, 1, 0.5), beams(Player::Own, 2, 1.0)],
                 leaves: 0.0,
                 rate: None,
@@ -347,12 +360,36 @@ impl Recipe {
 
     /// Returns the stage that contains a generation. Generations are counted from 1.
     pub fn stage(&self, generation: u32) -> &Stage {
-        let mut last = 0;
-        let stage = self.stages.iter().find(|stage| {
-            last += stage.generations;
-            generation <= last
-        });
-        stage.unwrap_or_else(|| self.stages.last().expect("a valid recipe has a stage"))
+        self.find_stage(generation).0
+    }
+
+    /// Returns the stage that contains a generation, and the number of generations before this stage.
+    fn find_stage(&self, generation: u32) -> (&Stage, u32) {
+        let mut before: u32 = 0;
+        let (last, others) = self
+            .stages
+            .split_last()
+            .expect("a valid recipe has a stage");
+        for stage in others {
+            if generation <= before.saturating_add(stage.generations) {
+                return (stage, before);
+            }
+            before = before.saturating_add(stage.generations);
+        }
+        (last, before)
+    }
+
+    /// Returns whether the network gets its initial weights again before a generation.
+    pub(crate) fn resets(&self, generation: u32) -> bool {
+        let (stage, before) = self.find_stage(generation);
+        generation > 1 && stage.reset > 0 && (generation - before - 1).is_multiple_of(stage.reset)
+    }
+
+    /// Returns the generations whose samples are kept after a generation.
+    pub(crate) fn buffered(&self, generation: u32) -> RangeInclusive<u32> {
+        let first = generation.saturating_sub(self.buffer as u32) + 1;
+        let reset = (first..=generation).rfind(|&generation| self.resets(generation));
+        reset.unwrap_or(first)..=generation
     }
 
     fn uses_games(&self) -> bool {

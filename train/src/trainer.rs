@@ -119,6 +119,22 @@ pub struct Trainer {
     network: Arc<Network>,
 }
 
+/// Returns the model before the first generation.
+fn initial_model(recipe: &Recipe) -> Result<Model, RecipeError> {
+    let mut model = match &recipe.initial {
+        Some(name) => {
+            let network = Network::shipped(name);
+            let network = network.ok_or_else(|| RecipeError::Network(name.clone()))?;
+            Model::from_weights(&network.weights())
+        }
+        None => Model::new(recipe.seed),
+    };
+    if !recipe.clears {
+        model.clear(CLEARS_FEATURES);
+    }
+    Ok(model)
+}
+
 /// Returns the value that the network should predict for a number of pieces.
 fn target(pieces: f32) -> f32 {
     (1.0 + pieces / 8.0).ln()
@@ -151,17 +167,7 @@ impl Trainer {
     /// # Errors
     /// Returns [`TrainError::Recipe`] if the recipe is not valid.
     pub fn new(recipe: Recipe) -> Result<Trainer, TrainError> {
-        let mut learning = match &recipe.initial {
-            Some(name) => {
-                let network = Network::shipped(name);
-                let network = network.ok_or_else(|| RecipeError::Network(name.clone()))?;
-                Model::from_weights(&network.weights())
-            }
-            None => Model::new(recipe.seed),
-        };
-        if !recipe.clears {
-            learning.clear(CLEARS_FEATURES);
-        }
+        let learning = initial_model(&recipe)?;
         let playing = learning.weights.clone();
         let published = Average::new();
         let models = Models {
@@ -219,6 +225,9 @@ impl Trainer {
     pub fn advance(&mut self, threads: usize, cancel: &AtomicBool) -> Option<&GenerationRecord> {
         let generation = self.records.len() as u32 + 1;
         let start = Instant::now();
+        if self.recipe.resets(generation) {
+            self.reset();
+        }
         let played = self.play(generation, threads, cancel);
         let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
         self.keep_games(&played);
@@ -283,6 +292,15 @@ impl Trainer {
         }
         record.seconds[2] = start.elapsed().as_secs_f64();
         (!cancel.load(Ordering::Relaxed)).then_some(record)
+    }
+
+    /// Gives the network its initial weights, and drops all samples.
+    fn reset(&mut self) {
+        let learning = initial_model(&self.recipe).expect("the recipe was checked");
+        self.models.playing = learning.weights.clone();
+        self.player = network(&self.recipe, &quantise(&learning.weights), &self.records);
+        self.models.learning = learning;
+        self.buffer.clear();
     }
 
     fn play(&self, generation: u32, threads: usize, cancel: &AtomicBool) -> Vec<Played> {

@@ -292,6 +292,36 @@ fn own_games_are_kept_and_continued() {
 }
 
 #[test]
+fn reset_changes_network_and_keeps_own_games() {
+    let mut recipe = tiny_with_everything();
+    recipe.publish.from = 100;
+    let mut without = Trainer::new(recipe.clone()).unwrap();
+    recipe.stages.last_mut().unwrap().reset = 2;
+    let mut expected = Trainer::new(recipe.clone()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = TrainingFolder::new(folder.path());
+    folder.save(&expected).unwrap();
+    for generation in 1..=6 {
+        let before = expected.records().last().cloned();
+        let record = expected.advance(1, &CONTINUE).unwrap().clone();
+        let mut resumed = folder.load().unwrap().unwrap();
+        resumed.advance(1, &CONTINUE).unwrap();
+        folder.save(&resumed).unwrap();
+        assert_eq!(facts(&resumed), facts(&expected), "generation {generation}");
+        let trained = without.advance(1, &CONTINUE).unwrap();
+        match generation {
+            1 | 2 => assert_eq!(record.fresh_loss, trained.fresh_loss),
+            // The first two generations are the first stage. The last stage begins with a reset.
+            3 | 5 => {
+                assert_ne!(record.fresh_loss, trained.fresh_loss);
+                assert!(record.own_games[0] >= before.unwrap().own_games[0]);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn beam_depends_on_noise_seed() {
     let noise = |seed| Noise {
         seed,
@@ -549,4 +579,16 @@ fn recipe_round_trips_through_json() {
     let recipe = Recipe::from_toml(TINY).unwrap();
     let json = serde_json::to_string(&recipe).unwrap();
     assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+}
+
+#[test]
+fn recipes_of_the_project_are_valid() {
+    let mut recipes = 0;
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/recipes")).unwrap() {
+        let path = entry.unwrap().path();
+        let recipe = Recipe::from_toml(&fs::read_to_string(&path).unwrap());
+        assert!(recipe.is_ok(), "{}: {recipe:?}", path.display());
+        recipes += 1;
+    }
+    assert!(recipes >= 6, "{recipes}");
 }
