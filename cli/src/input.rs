@@ -66,6 +66,21 @@ impl Replay {
     }
 }
 
+/// Reads a file with one replay per line. Returns the keys of each replay with the number of its line. Empty lines and
+/// lines that begin with `#` are ignored.
+pub(crate) fn read_replays(path: &Path) -> anyhow::Result<Vec<(usize, Vec<Key>)>> {
+    let text = Source::File(path).read()?;
+    let lines = text.lines().map(str::trim).zip(1..);
+    lines
+        .filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(line, number)| {
+            let (keys, _) =
+                decode(line).with_context(|| format!("{}, line {number}", path.display()))?;
+            Ok((number, keys))
+        })
+        .collect()
+}
+
 impl<'a> Source<'a> {
     fn of(input: &'a ReplayInput) -> anyhow::Result<Source<'a>> {
         match (&input.file, &input.replay) {

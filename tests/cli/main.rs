@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod runs;
 mod solve;
+mod splice;
 mod state;
 mod support;
 mod train;

@@ -21,6 +21,7 @@ mod replay;
 mod run;
 mod runs;
 mod solve;
+mod splice;
 mod train;
 mod tune;
 mod well;
@@ -68,6 +69,8 @@ enum Command {
     Tune(tune::TuneArgs),
     /// Search all possible endings of a game for the best one
     Endgame(endgame::EndgameArgs),
+    /// Find a longer game among the wells of given games
+    Splice(splice::SpliceArgs),
     /// Verify, convert and show replays
     Replay(replay::ReplayArgs),
     /// Describe a well: picture, piece, children, parents
@@ -106,6 +109,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Command::Train(args) => args.run(),
         Command::Tune(args) => args.run(),
         Command::Endgame(args) => args.run(),
+        Command::Splice(args) => args.run(),
         Command::Replay(args) => args.run(),
         Command::Well(args) => args.run(),
         Command::Perft(args) => args.run(),

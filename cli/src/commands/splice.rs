@@ -1,0 +1,159 @@
+//! `hatebeam splice`: find a longer game among the wells of given games.
+
+use crate::args::{ThreadsArgs, number_in};
+use crate::input::read_replays;
+use crate::output::{self, Failure};
+use anyhow::Context;
+use hatebeam_game::{
+    Emulator, Encoding, Enemy, Geometry, Record, Rules, Well, encode, play, replay_of_wells,
+};
+use hatebeam_host::stop_flag;
+use hatebeam_report::{count, duration};
+use hatebeam_splice::{Settings, Splicer};
+use hatebeam_telemetry::show_progress;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const HELP: &str = include_str!("../../help/splice.txt").trim_ascii_end();
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct SpliceArgs {
+    /// Files with one replay per line, such as `own-games.txt` of a training
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Number of rounds that add short detours between the wells of the games
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=10))]
+    rounds: u8,
+    /// Maximum number of steps; a step searches other ways for 16 parts of the game [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+    /// Maximum time in seconds [default: 60, or no limit if --steps is given]
+    #[arg(long, value_name = "S", value_parser = number_in(0.001..=1e8, "a number of seconds"))]
+    seconds: Option<f64>,
+    /// Seed of the random choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The output of `--json`.
+#[derive(Debug, Serialize)]
+struct ResultJson {
+    /// Number of wells in the graph.
+    wells: usize,
+    score: u32,
+    pieces: usize,
+    /// Score of the longest game given.
+    was_score: u32,
+    was_pieces: usize,
+    /// Number of parts for which another way was searched.
+    tried: u64,
+    seconds: f64,
+    replay: String,
+}
+
+impl SpliceArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let cancel = stop_flag()?;
+        let games = self.read_games()?;
+        let longest = games.iter().rev().max_by_key(|game| game.turns.len());
+        let longest = longest.context("the files contain no replays")?;
+        let wells: Vec<Vec<Well>> = games.iter().map(|game| game.wells().collect()).collect();
+        let settings = Settings {
+            rounds: self.rounds.into(),
+            seed: self.seed,
+            threads: self.threads.count(),
+        };
+        show_progress("collecting wells");
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let mut splicer = Splicer::new(&emulator, &wells, settings)?;
+        self.improve(&mut splicer, started, &cancel);
+        show_progress("");
+        let keys = replay_of_wells(
+            Geometry::STANDARD,
+            Rules::default(),
+            Enemy::Hatetris,
+            &splicer.wells(),
+            longest.over,
+        )?;
+        let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+        let result = ResultJson {
+            wells: splicer.graph_wells(),
+            score: record.score,
+            pieces: record.turns.len(),
+            was_score: longest.score,
+            was_pieces: longest.turns.len(),
+            tried: splicer.tried(),
+            seconds: started.elapsed().as_secs_f64(),
+            replay: encode(&keys, Encoding::Base2048),
+        };
+        if self.json {
+            output::print_json(&result)?;
+        } else {
+            output::print(result.text())?;
+        }
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted.into());
+        }
+        Ok(())
+    }
+
+    /// Reads and plays the replays of all files.
+    fn read_games(&self) -> anyhow::Result<Vec<Record>> {
+        let mut games = Vec::new();
+        for file in &self.files {
+            for (number, keys) in read_replays(file)? {
+                let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+                game.check(Geometry::STANDARD, Rules::default(), &keys)
+                    .with_context(|| format!("{}, line {number}", file.display()))?;
+                games.push(game);
+            }
+        }
+        Ok(games)
+    }
+
+    /// Improves the game until a limit is reached or the user cancels.
+    fn improve(&self, splicer: &mut Splicer, started: Instant, cancel: &AtomicBool) {
+        let seconds = self.seconds.or(self.steps.is_none().then_some(60.0));
+        let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
+        let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let mut steps = 0;
+        while self.steps.is_none_or(|limit| steps < limit)
+            && !is_over()
+            && !cancel.load(Ordering::Relaxed)
+        {
+            splicer.advance(cancel);
+            steps += 1;
+            show_progress(format_args!(
+                "{}, {} tried, {}",
+                count(splicer.pieces() as u64, "piece"),
+                count(splicer.tried(), "part"),
+                duration(started.elapsed()),
+            ));
+        }
+    }
+}
+
+impl ResultJson {
+    fn text(&self) -> String {
+        format!(
+            "score     {} (was {})\npieces    {} (was {})\nwells     {}\ntried     {}\ntime      {}\nreplay    {}\n",
+            self.score,
+            self.was_score,
+            self.pieces,
+            self.was_pieces,
+            self.wells,
+            count(self.tried, "part"),
+            duration(Duration::from_secs_f64(self.seconds)),
+            self.replay,
+        )
+    }
+}

@@ -1,0 +1,197 @@
+//! Splices games of this project's trainings, and random games in narrow wells.
+
+#![allow(clippy::unwrap_used)] // the lint exempts test functions but not helper functions
+
+use hatebeam_game::{
+    Children, Emulator, Enemy, EnemyState, Geometry, Rules, Well, decode, play, replay_of_wells,
+};
+use hatebeam_splice::{Settings, SpliceError, Splicer};
+use proptest::prelude::*;
+use std::sync::atomic::AtomicBool;
+
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+fn settings(rounds: usize, threads: usize) -> Settings {
+    Settings {
+        rounds,
+        seed: 7,
+        threads,
+    }
+}
+
+/// Returns the wells of the first own games of a recipe.
+fn own_games(recipe: &str) -> Vec<Vec<Well>> {
+    let path = format!(
+        "{}/../train/recipes/{recipe}.toml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let replays = text.lines().filter_map(|line| line.strip_prefix("    \""));
+    replays
+        .map(|line| {
+            let (keys, _) = decode(line.trim_end_matches("\",")).unwrap();
+            let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+            assert!(game.over);
+            game.wells().collect()
+        })
+        .collect()
+}
+
+/// Plays the game of these wells by the exact rules.
+#[track_caller]
+fn assert_valid(geometry: Geometry, wells: &[Well], over: bool) {
+    let rules = Rules::default();
+    let keys = replay_of_wells(geometry, rules, Enemy::Hatetris, wells, over).unwrap();
+    let record = play(geometry, rules, Enemy::Hatetris, &keys);
+    assert_eq!(record.over, over);
+    assert!(record.wells().eq(wells.iter().copied()));
+}
+
+/// Plays random locks until the game is over or has `limit` pieces. Returns the wells, and whether the game is over.
+fn random_game(emulator: &Emulator, choices: &[u16], limit: usize) -> (Vec<Well>, bool) {
+    let mut state = EnemyState::new(Enemy::Hatetris);
+    let mut children = Children::new();
+    let mut wells = vec![Well::EMPTY];
+    for choice in choices.iter().cycle().take(limit) {
+        let well = *wells.last().unwrap();
+        let piece = state.next_piece(emulator, &well, &mut children);
+        emulator.children(&well, piece, &mut children);
+        let locks = children.wells();
+        if locks.is_empty() {
+            return (wells, true);
+        }
+        wells.push(locks[usize::from(*choice) % locks.len()]);
+    }
+    (wells, false)
+}
+
+fn splicer(games: &[Vec<Well>], settings: Settings) -> Result<Splicer, SpliceError> {
+    let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+    Splicer::new(&emulator, games, settings)
+}
+
+#[test]
+fn spliced_game_is_longer_valid_and_the_same_for_any_number_of_threads() {
+    let games = own_games("games-6");
+    let longest = games.iter().map(Vec::len).max().unwrap();
+    assert_eq!(longest, 1939);
+    let mut one = splicer(&games, settings(0, 1)).unwrap();
+    let mut three = splicer(&games, settings(0, 3)).unwrap();
+    assert_eq!(one.pieces(), longest);
+    for _ in 0..4 {
+        let before = one.pieces();
+        let gained = one.advance(&RUNNING);
+        assert_eq!(one.pieces(), before + gained);
+        assert_eq!(three.advance(&RUNNING), gained);
+        assert_eq!(one.wells(), three.wells());
+    }
+    assert_eq!(one.tried(), 64);
+    assert!(one.pieces() > longest + 20, "{}", one.pieces());
+    assert_valid(Geometry::STANDARD, &one.wells(), true);
+}
+
+#[test]
+fn other_seed_gives_other_game() {
+    let games = own_games("games-4");
+    let spliced = |seed| {
+        let settings = Settings {
+            seed,
+            ..settings(0, 2)
+        };
+        let mut splicer = splicer(&games, settings).unwrap();
+        for _ in 0..3 {
+            splicer.advance(&RUNNING);
+        }
+        splicer.wells()
+    };
+    assert_eq!(spliced(1), spliced(1));
+    assert_ne!(spliced(1), spliced(2));
+}
+
+#[test]
+fn cancelled_step_changes_nothing() {
+    let games = own_games("games-4");
+    let mut splicer = splicer(&games, settings(0, 1)).unwrap();
+    let before = splicer.wells();
+    assert_eq!(splicer.advance(&AtomicBool::new(true)), 0);
+    assert_eq!(splicer.wells(), before);
+}
+
+/// A detour leaves a well of the graph and comes back after at most two wells, so each added well has a parent and a child
+/// among the others.
+#[test]
+fn round_adds_wells_of_detours() {
+    let games = vec![own_games("games-3").swap_remove(0)];
+    let plain = splicer(&games, settings(0, 2)).unwrap();
+    let mut grown = splicer(&games, settings(1, 2)).unwrap();
+    assert_eq!(plain.graph_wells(), games[0].len());
+    assert!(
+        grown.graph_wells() > plain.graph_wells() * 11 / 10,
+        "{}",
+        grown.graph_wells()
+    );
+    for _ in 0..3 {
+        grown.advance(&RUNNING);
+    }
+    assert!(grown.wells().iter().any(|well| !games[0].contains(well)));
+    assert_valid(Geometry::STANDARD, &grown.wells(), true);
+}
+
+#[test]
+fn unusable_games_are_refused() {
+    assert!(matches!(
+        splicer(&[], settings(0, 1)),
+        Err(SpliceError::NoGame)
+    ));
+    assert!(matches!(
+        splicer(&[vec![]], settings(0, 1)),
+        Err(SpliceError::NoGame)
+    ));
+    // The third well does not follow from the second one.
+    let mut game = own_games("games-3").swap_remove(0);
+    game.remove(2);
+    let error = splicer(&[game], settings(0, 1)).err().unwrap();
+    assert!(matches!(error, SpliceError::Excluded(1)), "{error}");
+    assert!(error.to_string().contains("after piece 1"), "{error}");
+}
+
+#[test]
+fn shortest_games_stay_the_same() {
+    let game = own_games("games-3").swap_remove(0);
+    for pieces in 1..=3 {
+        let start = game[..pieces].to_vec();
+        let mut splicer = splicer(std::slice::from_ref(&start), settings(0, 1)).unwrap();
+        splicer.advance(&RUNNING);
+        assert_eq!(splicer.wells(), start);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// In narrow wells, HATETRIS excludes pieces after a few pieces already.
+    #[test]
+    fn random_games_are_spliced_to_valid_games(
+        width in 4..=6_usize,
+        height in 4..=8_usize,
+        choices in prop::collection::vec(prop::collection::vec(any::<u16>(), 40), 1..8),
+        rounds in 0..=1_usize,
+    ) {
+        let geometry = Geometry::new(width, height).unwrap();
+        let emulator = Emulator::new(geometry, Rules::default());
+        let games: Vec<(Vec<Well>, bool)> =
+            choices.iter().map(|choices| random_game(&emulator, choices, 60)).collect();
+        let wells: Vec<Vec<Well>> = games.iter().map(|(wells, _)| wells.clone()).collect();
+        let longest = games.iter().rev().max_by_key(|(wells, _)| wells.len()).unwrap();
+        match Splicer::new(&emulator, &wells, settings(rounds, 1)) {
+            Err(SpliceError::Excluded(pieces)) => prop_assert!(pieces < longest.0.len()),
+            Err(error) => prop_assert!(false, "{error}"),
+            Ok(mut splicer) => {
+                splicer.advance(&RUNNING);
+                splicer.advance(&RUNNING);
+                prop_assert!(splicer.pieces() >= longest.0.len());
+                assert_valid(geometry, &splicer.wells(), longest.1);
+            }
+        }
+    }
+}

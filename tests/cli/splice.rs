@@ -1,0 +1,73 @@
+//! Tests of `hatebeam splice`.
+
+use crate::support::{example, file, run};
+use serde_json::Value;
+
+/// Returns the path of the project's example of games to splice.
+fn own_games() -> String {
+    format!("{}/../examples/own-games.txt", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[track_caller]
+fn json(args: &[&str]) -> Value {
+    run(&[&["splice", "--json"], args].concat()).json()
+}
+
+/// The number of steps determines the result, whatever the number of threads.
+#[test]
+fn games_are_spliced_to_a_longer_valid_game() {
+    let games = own_games();
+    let found = json(&[&games, "--steps", "4", "--threads", "1"]);
+    let (score, pieces) = (
+        found["score"].as_u64().unwrap(),
+        found["pieces"].as_u64().unwrap(),
+    );
+    assert!(pieces > found["was_pieces"].as_u64().unwrap(), "{found}");
+    assert_eq!(found["tried"], 64);
+    let replay = found["replay"].as_str().unwrap();
+    let expected = score.to_string();
+    run(&["replay", "verify", replay, "--expect-score", &expected]).results();
+    let again = json(&[&games, "--steps", "4", "--threads", "3"]);
+    assert_eq!(again["replay"], found["replay"]);
+    assert_eq!(again["wells"], found["wells"]);
+    let text = run(&["splice", &games, "--steps", "1"]).silent_results();
+    assert!(
+        text.contains("pieces    ") && text.contains("16 parts"),
+        "{text}"
+    );
+}
+
+#[test]
+fn single_game_stays_the_same_or_gets_longer_within_the_time() {
+    let found = json(&[&example(), "--seconds", "0.5", "--rounds", "1"]);
+    assert_eq!(found["was_score"], 148);
+    assert!(
+        found["pieces"].as_u64() >= found["was_pieces"].as_u64(),
+        "{found}"
+    );
+    assert!(
+        found["wells"].as_u64() > found["was_pieces"].as_u64(),
+        "{found}"
+    );
+}
+
+#[test]
+fn unusable_files_are_refused() {
+    let empty = file("splice-empty.txt", b"# no game\n\n");
+    let broken = file("splice-broken.txt", b"# one game\nnot a replay!\n");
+    let short = file("splice-short.txt", b"DDDD\n");
+    for (args, code, expected) in [
+        (&["/nonexistent/games.txt"][..], 1, "/nonexistent/games.txt"),
+        (&[&empty], 1, "no replays"),
+        (&[&broken], 1, "line 2"),
+        (&[], 2, "<FILE>"),
+        (&[&empty, "--rounds", "11"], 2, "--rounds"),
+        (&[&empty, "--steps", "0"], 2, "--steps"),
+        (&[&empty, "--seconds", "0"], 2, "--seconds"),
+    ] {
+        let error = run(&[&["splice"], args].concat()).error(code);
+        assert!(error.contains(expected), "{error}");
+    }
+    // An unfinished game is spliced, too, and stays unfinished.
+    assert_eq!(json(&[&short, "--steps", "1"])["score"], 0);
+}
