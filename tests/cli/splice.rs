@@ -55,7 +55,7 @@ fn single_game_stays_the_same_or_gets_longer_within_the_time() {
 fn unusable_files_are_refused() {
     let empty = file("splice-empty.txt", b"# no game\n\n");
     let broken = file("splice-broken.txt", b"# one game\nnot a replay!\n");
-    let short = file("splice-short.txt", b"DDDD\n");
+    let short = file("splice-short.txt", "D".repeat(18).as_bytes());
     for (args, code, expected) in [
         (&["/nonexistent/games.txt"][..], 1, "/nonexistent/games.txt"),
         (&[&empty], 1, "no replays"),
