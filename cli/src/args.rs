@@ -151,7 +151,7 @@ impl EvaluatorArg {
         }
         let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
         Err(format!(
-            "give {names}, network, taught, chains, or the path of a network file, such as ./{text}"
+            "give {names}, network, taught, chains, selftaught, or the path of a network file, such as ./{text}"
         ))
     }
 

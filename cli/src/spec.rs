@@ -6,7 +6,8 @@ use crate::output::Failure;
 use anyhow::Context;
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
 use hatebeam_runs::{LoopRule, NamedWeights, RunSpec, Start, WeightsFile, WellSpec};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Network, Quiescence};
+use hatebeam_train::Recipe;
 use std::path::PathBuf;
 
 /// Arguments that specify a run.
@@ -15,9 +16,9 @@ pub(crate) struct SpecArgs {
     /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, or the path of a
-    /// network file made by `train` [default: from the weights file; or else knewjade if weights are given; or else network for
-    /// wells of 10 columns and 16 rows, and patterns for others]
+    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, selftaught, or the
+    /// path of a network file made by `train` [default: from the weights file; or else knewjade if weights are given; or else
+    /// network for wells of 10 columns and 16 rows, and patterns for others]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces [default: the weights
@@ -26,9 +27,9 @@ pub(crate) struct SpecArgs {
     quiescence: Option<Quiescence>,
     /// Loop rule of HATETRIS, which changes a piece if a well of the game would occur again: `ignore` searches without the
     /// rule and cuts games short where it applies; `exact` applies it, on one machine only, and keeps the wells of all
-    /// depths
-    #[arg(long, value_name = "RULE", default_value = "ignore", value_parser = loop_rule_parser(), ignore_case = true)]
-    loops: LoopRule,
+    /// depths [default: exact for networks that have learned from own games, such as selftaught, and ignore for others]
+    #[arg(long, value_name = "RULE", value_parser = loop_rule_parser(), ignore_case = true)]
+    loops: Option<LoopRule>,
     /// TOML file with the evaluator and its weights
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -63,12 +64,13 @@ impl SpecArgs {
         let rules = Rules {
             clear_above_bar: self.clear_above_bar,
         };
+        let evaluator = self.evaluator_spec(geometry)?;
         let spec = RunSpec {
             width: self.width,
             well: WellSpec::new(geometry, rules),
             start: self.start()?,
-            evaluator: self.evaluator_spec(geometry)?,
-            loops: self.loops,
+            loops: self.loops.unwrap_or_else(|| default_loops(evaluator.kind)),
+            evaluator,
             search: Fingerprint::current(),
         };
         spec.check()?;
@@ -137,5 +139,18 @@ impl SpecArgs {
             quiescence: quiescence.unwrap_or(Quiescence::Off),
             weights: weights.weights()?,
         })
+    }
+}
+
+/// Returns the loop rule for an evaluator. A network that has learned from games with the rule repeats wells for ever
+/// without it.
+fn default_loops(kind: EvaluatorKind) -> LoopRule {
+    let EvaluatorKind::Network(digest) = kind else {
+        return LoopRule::Ignore;
+    };
+    let recipe = Network::find(digest).and_then(|network| Recipe::of_network(&network).ok());
+    match recipe {
+        Some(recipe) if recipe.own_games.is_some() => LoopRule::Exact,
+        _ => LoopRule::Ignore,
     }
 }

@@ -72,7 +72,7 @@ fn splicer(games: &[Vec<Well>], settings: Settings) -> Result<Splicer, SpliceErr
 
 #[test]
 fn spliced_game_is_longer_valid_and_the_same_for_any_number_of_threads() {
-    let games = own_games("games-6");
+    let games = own_games("selftaught");
     let longest = games.iter().map(Vec::len).max().unwrap();
     assert_eq!(longest, 1939);
     let mut one = splicer(&games, settings(0, 1)).unwrap();

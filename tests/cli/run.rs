@@ -40,6 +40,25 @@ fn finished_run_has_valid_replay_and_repeated_command_prints_result() {
     assert_eq!(resumed.summary, *summary);
 }
 
+/// A network that has learned from games with the loop rule repeats wells for ever without it.
+#[test]
+fn default_loop_rule_depends_on_the_network() {
+    let state = State::new("loops");
+    let name = |args: &[&str]| {
+        let search = state.search(&[&["--width", "20"], args].concat());
+        assert_eq!(search.summary["end"], "over");
+        search.name().to_owned()
+    };
+    let learned = name(&["--evaluator", "selftaught"]);
+    assert_eq!(
+        learned,
+        name(&["--evaluator", "selftaught", "--loops", "exact"])
+    );
+    let other = name(&[]);
+    assert_eq!(other, name(&["--loops", "ignore"]));
+    assert_ne!(other, name(&["--loops", "exact"]));
+}
+
 #[test]
 fn run_prints_progress_result_and_log_lines() {
     let state = State::new("text");

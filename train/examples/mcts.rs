@@ -26,7 +26,7 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 struct Arguments {
     /// Evaluator that orders children and chooses the placements of rollouts: knewjade, plain, plain-holes, patterns,
-    /// network or taught
+    /// network, taught, chains or selftaught
     #[arg(long, default_value = "network")]
     evaluator: String,
     /// Number of iterations before each placement
@@ -110,7 +110,8 @@ impl Arguments {
             Some(network) => EvaluatorKind::Network(network.digest()),
             None if self.rollout.is_some() => {
                 return Err(format!(
-                    "evaluator {} does not predict the number of pieces: choose network or taught, or leave --rollout out",
+                    "evaluator {} does not predict the number of pieces: choose network, taught, chains or \
+                     selftaught, or leave --rollout out",
                     self.evaluator
                 ));
             }

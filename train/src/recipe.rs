@@ -346,16 +346,24 @@ impl Recipe {
     /// # Errors
     /// Returns [`RecipeError`] if the bytes contain no valid recipe.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recipe, RecipeError> {
+        if let Ok(network) = Network::decode(bytes) {
+            return Recipe::of_network(&network);
+        }
+        Recipe::from_toml(&String::from_utf8_lossy(bytes))
+    }
+
+    /// Reads the recipe in the header of a trained network.
+    ///
+    /// # Errors
+    /// Returns [`RecipeError`] if the header contains no valid recipe.
+    pub fn of_network(network: &Network) -> Result<Recipe, RecipeError> {
         #[derive(Deserialize)]
         struct Header {
             recipe: Recipe,
         }
-        if let Ok(network) = Network::decode(bytes) {
-            let header: Header = serde_json::from_str(network.header())?;
-            header.recipe.check()?;
-            return Ok(header.recipe);
-        }
-        Recipe::from_toml(&String::from_utf8_lossy(bytes))
+        let header: Header = serde_json::from_str(network.header())?;
+        header.recipe.check()?;
+        Ok(header.recipe)
     }
 
     /// Returns the stage that contains a generation. Generations are counted from 1.

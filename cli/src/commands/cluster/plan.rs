@@ -36,7 +36,7 @@ pub(crate) struct PlanArgs {
     /// million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
-    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, or a network file
+    /// Evaluator, which scores the wells: a name that `hatebeam run` accepts, or a network file
     #[arg(long, value_name = "NAME|FILE", default_value = Network::DEFAULT, value_parser = EvaluatorArg::parse)]
     evaluator: EvaluatorArg,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
