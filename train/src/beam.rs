@@ -5,6 +5,8 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Well};
 use hatebeam_search::{Evaluator, NodeWell, Past};
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Assigns scores to wells. A greater score is better.
@@ -25,6 +27,9 @@ const PARENTS: usize = 32;
 /// Maximum number of candidates, as a multiple of the width. At this number, all but the best `width` candidates are
 /// dropped.
 const ROOM: usize = 4;
+/// Maximum number of games that [`Beam::games_that_return`] returns. It bounds the games that a training checks by the exact
+/// rules.
+const RETURNS: usize = 8;
 /// Marker for an empty slot or a dropped candidate.
 const FREE: u32 = u32::MAX;
 
@@ -139,9 +144,40 @@ impl Beam {
     /// Returns the wells of the longest game, from the start to the best well of the last frontier. If several parents lead
     /// to a well, the game passes through the best of them, so it follows the path of [`Past`].
     pub fn longest_game(&self, geometry: Geometry) -> Vec<Well> {
-        let mut index = 0;
-        let mut wells = Vec::with_capacity(self.depths.len());
-        for depth in self.depths.iter().rev() {
+        self.game_to(geometry, self.depths.len() - 1, 0)
+    }
+
+    /// Returns the wells of games that lead to a later well of the game in which the beam started, with more pieces than
+    /// this game, and continue with the wells of this game: at most eight games, the longest first. `rest` contains
+    /// the wells of the game after the start. Each game begins with the start. The loop rule can change a piece after the
+    /// return.
+    pub fn games_that_return(&self, geometry: Geometry, rest: &[Well]) -> Vec<Vec<Well>> {
+        let pack = |well| NodeWell::pack(geometry, well);
+        let places: HashMap<NodeWell, usize> = rest.iter().map(pack).zip(0..).collect();
+        let mut returns = Vec::new();
+        for (depth, frontier) in self.depths.iter().enumerate() {
+            for (well, index) in frontier.wells.iter().zip(0..) {
+                if let Some(&place) = places.get(well)
+                    && depth > place + 1
+                {
+                    returns.push((Reverse(depth - place), depth, index, place));
+                }
+            }
+        }
+        returns.sort_unstable();
+        let game = |&(_, depth, index, place): &(_, usize, u32, usize)| {
+            let mut game = self.game_to(geometry, depth, index);
+            game.extend_from_slice(&rest[place + 1..]);
+            game
+        };
+        returns.iter().take(RETURNS).map(game).collect()
+    }
+
+    /// Returns the wells of a game that ends with a well of a frontier, by the best parent of each well.
+    fn game_to(&self, geometry: Geometry, depth: usize, index: u32) -> Vec<Well> {
+        let mut index = index;
+        let mut wells = Vec::with_capacity(depth + 1);
+        for depth in self.depths[..=depth].iter().rev() {
             let well = depth.wells[index as usize].unpack(geometry);
             wells.push(well.expect("all wells in a frontier are valid"));
             let edges = depth.edges.iter().filter(|edge| edge[1] == index);

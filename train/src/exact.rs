@@ -1,7 +1,8 @@
 //! Games by the exact rules, from wells that a search found by the rules of HATETRIS Mild.
 
 use hatebeam_game::{
-    Encoding, Enemy, Geometry, Key, PathError, Rules, Well, encode, play, replay_of_wells,
+    Children, Emulator, Encoding, Enemy, EnemyState, Geometry, Key, PathError, Rules, Well, encode,
+    play, replay_of_wells,
 };
 
 /// A game by the exact rules of HATETRIS.
@@ -27,6 +28,21 @@ pub fn exact_game(wells: &[Well]) -> Result<ExactGame, PathError> {
         lines: record.score,
         pieces: record.turns.len(),
         replay: encode(&keys, Encoding::Base2048),
+    })
+}
+
+/// Returns whether each well of a game follows from the one before by the piece that HATETRIS gives, with the loop rule, and
+/// whether every placement of the last piece ends the game.
+pub(crate) fn is_exact(emulator: &Emulator, wells: &[Well]) -> bool {
+    let mut enemy = EnemyState::new(Enemy::Hatetris);
+    let mut children = Children::new();
+    wells.iter().enumerate().all(|(pieces, well)| {
+        let piece = enemy.next_piece(emulator, well, &mut children);
+        emulator.children(well, piece, &mut children);
+        match wells.get(pieces + 1) {
+            Some(next) => children.wells().contains(next),
+            None => children.wells().is_empty(),
+        }
     })
 }
 
@@ -60,6 +76,19 @@ mod tests {
         let keys = Encoding::Base2048.decode(&game.replay).unwrap();
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
         assert!(record.over && record.score == 148);
+    }
+
+    #[test]
+    fn exact_games_follow_the_loop_rule_to_their_end() {
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let wells = PUBLIC_GAMES[0].wells();
+        assert!(is_exact(&emulator, &wells));
+        assert!(!is_exact(&emulator, &wells[..wells.len() - 1]), "no end");
+        let mut other = wells.clone();
+        other[100] = other[150];
+        assert!(!is_exact(&emulator, &other));
+        // The loop rule changes nine pieces of this game.
+        assert!(is_exact(&emulator, &PUBLIC_GAMES[7].wells()));
     }
 
     #[test]

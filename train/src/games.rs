@@ -91,6 +91,35 @@ pub(crate) struct GameWell {
     game: usize,
 }
 
+/// A well of a game with which a beam starts, and the wells around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GameStart<'a> {
+    /// The wells of the game before the start.
+    pub(crate) before: &'a [Well],
+    /// The start.
+    pub(crate) well: Well,
+    /// The wells of the game after the start.
+    pub(crate) rest: &'a [Well],
+}
+
+impl<'a> GameStart<'a> {
+    /// The empty well, without a game.
+    pub(crate) const EMPTY: GameStart<'static> = GameStart {
+        before: &[],
+        well: Well::EMPTY,
+        rest: &[],
+    };
+
+    /// Returns the start that is the last of the first `wells` wells of a game.
+    fn of(game: &'a [Well], wells: usize) -> GameStart<'a> {
+        GameStart {
+            before: &game[..wells - 1],
+            well: game[wells - 1],
+            rest: &game[wells..],
+        }
+    }
+}
+
 /// The games from which a training run learns: public games, followed by own games.
 #[derive(Debug, Default)]
 pub(crate) struct Games {
@@ -177,12 +206,12 @@ impl Games {
         self.wells[random.below(self.wells.len())]
     }
 
-    /// Draws a start, and returns the wells of its game up to the start. If the recipe of the beam has `back`, the start is
+    /// Draws a start, and returns the wells of its game. If the recipe of the beam has `back`, the start is
     /// that many pieces before the end of a game. Otherwise, it is any well after which a game goes on for at least
     /// [`LEAST_PIECES`] pieces. If there is no such well, the start is the empty well.
-    pub(crate) fn draw_start(&self, beam: &BeamRecipe, random: &mut Random) -> &[Well] {
+    pub(crate) fn draw_start(&self, beam: &BeamRecipe, random: &mut Random) -> GameStart<'_> {
         if !self.wells.iter().any(|well| well.pieces >= LEAST_PIECES) {
-            return &[Well::EMPTY];
+            return GameStart::EMPTY;
         }
         if let Some(back) = beam.back {
             let games = match beam.longest {
@@ -193,13 +222,13 @@ impl Games {
             };
             let game = &games[random.below(games.len())];
             let back = random.between(back);
-            return &game[..game.len().saturating_sub(back).max(1)];
+            return GameStart::of(game, game.len().saturating_sub(back).max(1));
         }
         loop {
             let drawn = self.draw(random);
             if drawn.pieces >= LEAST_PIECES {
                 let game = &self.all[drawn.game];
-                return &game[..=game.len() - drawn.pieces];
+                return GameStart::of(game, game.len() - drawn.pieces + 1);
             }
         }
     }
@@ -265,9 +294,9 @@ mod tests {
         for _ in 0..200 {
             for back in [None, Some([20, 50])] {
                 let start = games.draw_start(&beam(back, None), &mut random);
-                let game = games.all.iter().position(|game| game.starts_with(start));
-                let game = game.unwrap();
-                let pieces = games.all[game].len() - start.len();
+                let wells = [start.before, &[start.well], start.rest].concat();
+                let game = games.all.iter().position(|game| *game == wells).unwrap();
+                let pieces = start.rest.len();
                 match back {
                     None => assert!(pieces >= LEAST_PIECES - 1, "{pieces}"),
                     Some([least, most]) => assert!((least..=most).contains(&pieces), "{pieces}"),
@@ -283,10 +312,8 @@ mod tests {
         let wells = OWN_GAMES[2].wells();
         let mut games = Games::default();
         let lengths = |games: &Games| games.own().iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!(
-            games.draw_start(&beam(Some([1, 9]), None), &mut Random::new(1, 1, 1)),
-            [Well::EMPTY]
-        );
+        let start = games.draw_start(&beam(Some([1, 9]), None), &mut Random::new(1, 1, 1));
+        assert!(start.well == Well::EMPTY && start.before.is_empty() && start.rest.is_empty());
         games.add_own(vec![wells[..200].to_vec(), wells[..250].to_vec()], 2);
         assert_eq!(
             lengths(&games),
@@ -304,7 +331,8 @@ mod tests {
         let longest = beam(Some([1, 9]), Some(1));
         for seed in 0..20 {
             let start = games.draw_start(&longest, &mut Random::new(seed, 1, 1));
-            assert!(OWN_GAMES[1].wells().starts_with(start));
+            assert!(OWN_GAMES[1].wells().starts_with(start.before));
+            assert!(OWN_GAMES[1].wells().ends_with(start.rest));
         }
         // A well of several games has the label of the game that is longest after it.
         let most = OWN_GAMES[1].wells().len();

@@ -171,6 +171,11 @@ pub struct BeamRecipe {
     /// Maximum number of pieces. The default is the recipe's `pieces`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
+    /// Whether the beam may return to the game in which it starts. If it reaches a later well of this game with more pieces,
+    /// the game of the beam continues with the rest of this game, if HATETRIS allows that. So a beam can make a long game
+    /// longer without playing it to its end.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rejoin: bool,
 }
 
 /// The well with which a beam starts.
@@ -193,7 +198,7 @@ fn is_zero(setting: &u32) -> bool {
     *setting == 0
 }
 
-/// Recipes without the setting `loops` are written as before it existed.
+/// Recipes without the settings `loops` and `rejoin` are written as before they existed.
 fn is_false(setting: &bool) -> bool {
     !*setting
 }
@@ -259,6 +264,7 @@ impl Default for Recipe {
             longest: None,
             loops: false,
             pieces: None,
+            rejoin: false,
         };
         Recipe {
             seed: 1,

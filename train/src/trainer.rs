@@ -2,10 +2,11 @@
 //! of these wells. At the end of some generations, an examination measures the network.
 
 use crate::average::Average;
-use crate::beam::{BeamSettings, Noise, run_beam};
+use crate::beam::{Beam, BeamSettings, Noise, run_beam};
+use crate::exact::is_exact;
 use crate::exam::{ExamResult, examine};
 use crate::folder::Models;
-use crate::games::Games;
+use crate::games::{GameStart, Games};
 use crate::labels::{Sample, label_beam};
 use crate::lookahead::{draw_wells, label_wells};
 use crate::model::{Batch, Model, TrainStats, approach, quantise};
@@ -157,7 +158,8 @@ fn mirrored(well: &Well) -> Well {
 struct Played {
     record: BeamRecord,
     samples: Vec<Sample>,
-    game: Vec<Well>,
+    /// The longest game, including the part before the start, or `None` if the beam stopped before the end.
+    game: Option<Vec<Well>>,
 }
 
 impl Trainer {
@@ -328,13 +330,12 @@ impl Trainer {
         let width = random.between(beam.widths);
         let first = random.unit();
         let (mut evaluator, one) = self.evaluator(beam);
-        let game = match beam.start {
-            Start::Empty => &[Well::EMPTY],
+        let start = match beam.start {
+            Start::Empty => GameStart::EMPTY,
             Start::Games => self.games.draw_start(beam, &mut random),
         };
-        let (start, before) = game.split_last().expect("a game contains its start");
         let settings = BeamSettings {
-            starts: vec![*start],
+            starts: vec![start.well],
             width,
             pieces: beam.pieces.unwrap_or(self.recipe.pieces),
             noise: Noise {
@@ -342,7 +343,7 @@ impl Trainer {
                 first: NOISE[0] * first * beam.noise * one,
                 rest: NOISE[1] * beam.noise * one,
             },
-            before: beam.loops.then(|| before.to_vec()),
+            before: beam.loops.then(|| start.before.to_vec()),
         };
         let played = run_beam(&self.emulator, &mut evaluator, &settings, cancel);
         Played {
@@ -353,8 +354,28 @@ impl Trainer {
                 pieces: played.pieces(),
             },
             samples: label_beam(&played),
-            game: [before, &played.longest_game(GEOMETRY)].concat(),
+            game: self.longest_game(beam, start, &played),
         }
+    }
+
+    /// Returns the longest game of a beam, including the part before its start, or `None` if the beam stopped before the
+    /// end. If the beam may return to the game in which it started, this is the longest valid game that does so, if there
+    /// is one.
+    fn longest_game(
+        &self,
+        beam: &BeamRecipe,
+        start: GameStart<'_>,
+        played: &Beam,
+    ) -> Option<Vec<Well>> {
+        let whole = |after: &Vec<Well>| [start.before, after].concat();
+        if beam.rejoin {
+            let games = played.games_that_return(GEOMETRY, start.rest);
+            let mut games = games.iter().map(whole);
+            if let Some(game) = games.find(|game| is_exact(&self.emulator, game)) {
+                return Some(game);
+            }
+        }
+        played.died.then(|| whole(&played.longest_game(GEOMETRY)))
     }
 
     /// Returns the evaluator of a beam's player, and the score that corresponds to a network value of 1.
@@ -378,7 +399,7 @@ impl Trainer {
     /// Adds the games of a generation to the own games, if the recipe has them.
     fn keep_games(&mut self, played: &[Played]) {
         if let Some(own) = &self.recipe.own_games {
-            let games = played.iter().map(|played| played.game.clone());
+            let games = played.iter().filter_map(|played| played.game.clone());
             self.games.add_own(games.collect(), own.keep);
         }
     }

@@ -82,7 +82,8 @@ widths = [20, 40]
 noise = 0.5
 start = "games"
 back = [20, 60]
-loops = true"#,
+loops = true
+rejoin = true"#,
     );
     let replay = include_str!("../../examples/records/chains-130.txt");
     Recipe::from_toml(&text.replace("REPLAY", replay.trim())).unwrap()
@@ -264,6 +265,26 @@ fn beam_can_apply_the_loop_rule() {
     assert!(keys(Enemy::Mild, &mild) && !keys(Enemy::Hatetris, &mild));
     let exact = search(Some(before.to_vec()));
     assert!(keys(Enemy::Hatetris, &exact) && !keys(Enemy::Mild, &exact));
+}
+
+/// The game of a beam without its wells 5 to 9 is no game, but the beam returns to each of its later wells five pieces later.
+#[test]
+fn games_that_return_have_more_pieces_and_the_same_end() {
+    let beam = beam(40, Noise::default());
+    let game = beam.longest_game(Geometry::STANDARD);
+    assert!(
+        beam.games_that_return(Geometry::STANDARD, &game[1..])
+            .is_empty()
+    );
+    let rest = [&game[1..5], &game[10..]].concat();
+    let found = beam.games_that_return(Geometry::STANDARD, &rest);
+    assert_eq!(found.len(), 8);
+    assert!(found.iter().all(|longer| longer.len() == game.len()));
+    let (start, other) = (&game[..1], &game[10..]);
+    assert!(found.iter().all(|longer| longer.starts_with(start)));
+    assert!(found.iter().all(|longer| longer.ends_with(&other[8..])));
+    // The first of them returns at the first opportunity, with wells of the beam.
+    assert_eq!(found[0], game);
 }
 
 #[test]
