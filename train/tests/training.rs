@@ -611,5 +611,5 @@ fn recipes_of_the_project_are_valid() {
         assert!(recipe.is_ok(), "{}: {recipe:?}", path.display());
         recipes += 1;
     }
-    assert!(recipes >= 6, "{recipes}");
+    assert!(recipes >= 10, "{recipes}");
 }
