@@ -172,8 +172,8 @@ pub struct BeamRecipe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
     /// Whether the beam may return to the game in which it starts. If it reaches a later well of this game with more pieces,
-    /// the game of the beam continues with the rest of this game, if HATETRIS allows that. So a beam can make a long game
-    /// longer without playing it to its end.
+    /// the rest of this game can continue the game of the beam, if HATETRIS allows that. So a beam can make a long game longer
+    /// without playing it to its end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub rejoin: bool,
 }

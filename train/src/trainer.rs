@@ -158,7 +158,7 @@ fn mirrored(well: &Well) -> Well {
 struct Played {
     record: BeamRecord,
     samples: Vec<Sample>,
-    /// The longest game, including the part before the start, or `None` if the beam stopped before the end.
+    /// The longest game, including the part before the start, or `None` if the beam has no finished game.
     game: Option<Vec<Well>>,
 }
 
@@ -358,24 +358,24 @@ impl Trainer {
         }
     }
 
-    /// Returns the longest game of a beam, including the part before its start, or `None` if the beam stopped before the
-    /// end. If the beam may return to the game in which it started, this is the longest valid game that does so, if there
-    /// is one.
+    /// Returns the longest game of a beam, including the part before its start, or `None` if the beam has no finished game. If
+    /// the beam may return to the game in which it started, this can be a valid game that does so.
     fn longest_game(
         &self,
         beam: &BeamRecipe,
         start: GameStart<'_>,
         played: &Beam,
     ) -> Option<Vec<Well>> {
-        let whole = |after: &Vec<Well>| [start.before, after].concat();
-        if beam.rejoin {
+        let whole = |after: Vec<Well>| [start.before, &after].concat();
+        let returned = beam.rejoin.then(|| {
             let games = played.games_that_return(GEOMETRY, start.rest);
-            let mut games = games.iter().map(whole);
-            if let Some(game) = games.find(|game| is_exact(&self.emulator, game)) {
-                return Some(game);
-            }
-        }
-        played.died.then(|| whole(&played.longest_game(GEOMETRY)))
+            let mut games = games.into_iter().map(whole);
+            games.find(|game| is_exact(&self.emulator, game))
+        });
+        let own = played.died.then(|| whole(played.longest_game(GEOMETRY)));
+        own.into_iter()
+            .chain(returned.flatten())
+            .max_by_key(Vec::len)
     }
 
     /// Returns the evaluator of a beam's player, and the score that corresponds to a network value of 1.
