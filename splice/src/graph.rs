@@ -3,16 +3,13 @@
 use crate::SpliceError;
 use hatebeam_game::{Children, Emulator, Piece, Well};
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Maximum number of wells in a graph. A well takes some 500 bytes, so a full graph takes 0.5 GB.
 pub const MAX_WELLS: usize = 1_000_000;
 
 /// Number of pieces.
 pub(crate) const PIECES: usize = Piece::ALL.len();
-
-/// Number of pieces by which a detour can leave a well: the two that HATETRIS gives first.
-const DETOUR_PIECES: usize = 2;
 
 /// Wells, and which of them each piece leads to.
 #[derive(Clone, Debug)]
@@ -38,55 +35,41 @@ struct Lists<T> {
 }
 
 impl WellGraph {
-    /// Creates the graph of the wells of `games`, and of detours between them. Each of the `rounds` adds the detours of
-    /// one or two wells that lead from a well of the graph to another one. A detour begins with one of the two pieces
-    /// that HATETRIS prefers in the first well, and continues with the pieces of HATETRIS Mild.
+    /// Creates the graph of these wells. Wells that occur several times count once.
     ///
     /// # Errors
     /// Returns [`SpliceError::TooManyWells`].
     pub(crate) fn new(
         emulator: &Emulator,
-        games: &[Vec<Well>],
-        rounds: usize,
+        wells: impl IntoIterator<Item = Well>,
     ) -> Result<WellGraph, SpliceError> {
-        let mut wells = Vec::new();
-        let mut index = HashMap::new();
-        add(&mut wells, &mut index, games.iter().flatten().copied())?;
-        for _ in 0..rounds {
-            let found: Vec<Vec<Well>> = wells
-                .par_iter()
-                .map_init(
-                    || Explorer::new(emulator),
-                    |explorer, well| explorer.detours(&index, well),
-                )
-                .collect();
-            add(&mut wells, &mut index, found.into_iter().flatten())?;
+        let mut graph = WellGraph {
+            wells: Vec::new(),
+            index: HashMap::new(),
+            children: Lists::new(std::iter::empty()),
+            origins: Lists::new(std::iter::empty()),
+        };
+        if graph.add(wells) {
+            return Err(SpliceError::TooManyWells);
         }
-        let children: Vec<[Vec<u32>; PIECES]> = wells
-            .par_iter()
-            .map_init(Children::new, |children, well| {
-                pieces(emulator, well).map(|piece| {
-                    emulator.children(well, piece, children);
-                    let known = children.wells().iter().filter_map(|child| index.get(child));
-                    let mut known: Vec<u32> = known.copied().collect();
-                    known.sort_unstable();
-                    known
-                })
-            })
-            .collect();
-        let children = Lists::new(children.iter().flatten().map(Vec::as_slice));
-        let origins = origins(&children, wells.len());
-        Ok(WellGraph {
-            wells,
-            index,
-            children,
-            origins,
-        })
+        graph.connect(emulator);
+        Ok(graph)
+    }
+
+    /// Adds wells until the graph is full, and finds the moves between all wells. The indices of the other wells stay the
+    /// same.
+    pub(crate) fn grow(&mut self, emulator: &Emulator, wells: impl IntoIterator<Item = Well>) {
+        self.add(wells);
+        self.connect(emulator);
     }
 
     /// Returns the number of wells.
     pub(crate) fn len(&self) -> usize {
         self.wells.len()
+    }
+
+    pub(crate) fn wells(&self) -> &[Well] {
+        &self.wells
     }
 
     pub(crate) fn well(&self, index: u32) -> Well {
@@ -105,6 +88,40 @@ impl WellGraph {
     /// Returns the moves that lead to a well.
     pub(crate) fn origins(&self, well: u32) -> &[Move] {
         self.origins.get(well as usize)
+    }
+
+    /// Adds wells that are not in the graph yet. Returns whether some did not fit.
+    fn add(&mut self, wells: impl IntoIterator<Item = Well>) -> bool {
+        for well in wells {
+            if self.index.contains_key(&well) {
+                continue;
+            }
+            if self.wells.len() == MAX_WELLS {
+                return true;
+            }
+            self.index.insert(well, self.wells.len() as u32);
+            self.wells.push(well);
+        }
+        false
+    }
+
+    /// Finds the moves between all wells.
+    fn connect(&mut self, emulator: &Emulator) {
+        let index = &self.index;
+        let wells = self.wells.par_iter();
+        let children: Vec<[Vec<u32>; PIECES]> = wells
+            .map_init(Children::new, |children, well| {
+                pieces(emulator, well).map(|piece| {
+                    emulator.children(well, piece, children);
+                    let known = children.wells().iter().filter_map(|child| index.get(child));
+                    let mut known: Vec<u32> = known.copied().collect();
+                    known.sort_unstable();
+                    known
+                })
+            })
+            .collect();
+        self.children = Lists::new(children.iter().flatten().map(Vec::as_slice));
+        self.origins = origins(&self.children, self.wells.len());
     }
 }
 
@@ -137,88 +154,12 @@ impl<T: Copy> Lists<T> {
     }
 }
 
-/// Finds detours.
-struct Explorer<'a> {
-    emulator: &'a Emulator,
-    children: Children,
-    grandchildren: Children,
-    last: Children,
-    found: HashSet<Well>,
-}
-
-impl Explorer<'_> {
-    fn new(emulator: &Emulator) -> Explorer<'_> {
-        Explorer {
-            emulator,
-            children: Children::new(),
-            grandchildren: Children::new(),
-            last: Children::new(),
-            found: HashSet::new(),
-        }
-    }
-
-    /// Returns the wells of all detours of one or two wells that begin with `well`.
-    fn detours(&mut self, index: &HashMap<Well, u32>, well: &Well) -> Vec<Well> {
-        self.found.clear();
-        let mut detours = Vec::new();
-        for piece in pieces(self.emulator, well).into_iter().take(DETOUR_PIECES) {
-            self.emulator.children(well, piece, &mut self.children);
-            for child in self.children.wells() {
-                if index.contains_key(child) || !self.found.insert(*child) {
-                    continue;
-                }
-                let before = detours.len();
-                self.emulator.expand(child, &mut self.grandchildren);
-                let mut returns = false;
-                for grandchild in self.grandchildren.wells() {
-                    if index.contains_key(grandchild) {
-                        returns = true;
-                        continue;
-                    }
-                    self.emulator.expand(grandchild, &mut self.last);
-                    if self
-                        .last
-                        .wells()
-                        .iter()
-                        .any(|last| index.contains_key(last))
-                    {
-                        detours.push(*grandchild);
-                    }
-                }
-                if returns || detours.len() > before {
-                    detours.push(*child);
-                }
-            }
-        }
-        detours
-    }
-}
-
 /// Returns the pieces in the order in which HATETRIS prefers them in a well.
-fn pieces(emulator: &Emulator, well: &Well) -> [Piece; PIECES] {
+pub(crate) fn pieces(emulator: &Emulator, well: &Well) -> [Piece; PIECES] {
     let ratings = emulator.ratings(well);
     let mut pieces = Piece::ALL;
     pieces.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T break ties
     pieces
-}
-
-/// Adds wells that are not known yet.
-fn add(
-    wells: &mut Vec<Well>,
-    index: &mut HashMap<Well, u32>,
-    new: impl Iterator<Item = Well>,
-) -> Result<(), SpliceError> {
-    for well in new {
-        if index.contains_key(&well) {
-            continue;
-        }
-        if wells.len() == MAX_WELLS {
-            return Err(SpliceError::TooManyWells);
-        }
-        index.insert(well, wells.len() as u32);
-        wells.push(well);
-    }
-    Ok(())
 }
 
 /// Returns the moves that lead to each well.

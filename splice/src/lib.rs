@@ -1,4 +1,4 @@
-//! Finds games of HATETRIS that are longer than given games, among the wells of these games.
+//! Finds games of HATETRIS that are longer than given games, among the wells of these games and of detours between them.
 //!
 //! Long games of one player share most of their wells, but visit them in different orders. So their wells and the
 //! moves between them form a graph with cycles, and a game is a path in this graph. HATETRIS does not let a game repeat
@@ -7,33 +7,36 @@
 //! The value of a well for such a game depends on the wells visited before, which a beam search with an evaluator does
 //! not know.
 //!
-//! The graph contains the wells of games and of short detours between them. A [`Splicer`] improves the longest game step
-//! by step: it takes out a random part, searches a beam of paths for another way to the rest, and keeps the new game if it
-//! is valid and at least as long. Games of equal length are kept, too, because they lead to others that are longer.
+//! A [`Splicer`] improves the longest game by simulated annealing (`walk`): it replaces short parts by other ways, millions of
+//! times a second. When it finds nothing longer, it adds detours to the graph (`detours`).
 
-mod beam;
-mod estimate;
+mod detours;
 mod graph;
-mod marks;
+mod walk;
 
 pub use graph::MAX_WELLS;
 
-use beam::{Beam, Detour, Part};
 use graph::WellGraph;
 use hatebeam_game::{Emulator, Well};
-use marks::Marks;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-use std::sync::atomic::AtomicBool;
 use thiserror::Error;
+use walk::Walk;
 
-/// Number of parts that one step searches. It does not depend on the number of threads, so the result does not, either.
-const PARTS: usize = 16;
+/// Number of walks that one step anneals. It does not depend on the number of threads, so the result does not, either.
+const WALKS: usize = 4;
 
-/// Mean numbers of pieces in a part. Short parts take milliseconds and long ones a second.
-const LENGTHS: [usize; 7] = [10, 30, 60, 120, 250, 500, 1000];
+/// Number of tries of each walk in a step that works well. A thread makes some three million tries a second. With 2, 10 and
+/// 40 million tries, 50 seconds gave games of 2,996, 2,976 and 3,006 pieces, and 2 million were the first to reach 2,990.
+pub const TRIES: u64 = 2_000_000;
+
+/// Number of steps without a longer game after which the graph grows.
+const PATIENCE: u32 = 4;
+
+/// Returns whether a search must end. It is called some hundred times a second.
+pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Error from [`Splicer::new`].
 #[derive(Debug, Error)]
@@ -41,10 +44,8 @@ pub enum SpliceError {
     /// There is no game to begin with.
     #[error("there are no games: give at least one")]
     NoGame,
-    /// The wells of the games and their detours do not fit into a graph.
-    #[error(
-        "the games and their detours have more than {MAX_WELLS} wells: give fewer games or fewer rounds"
-    )]
+    /// The wells of the games do not fit into a graph.
+    #[error("the games have more than {MAX_WELLS} wells: give fewer games")]
     TooManyWells,
     /// Each piece in a well of the longest game can repeat a well.
     #[error(
@@ -59,24 +60,39 @@ pub enum SpliceError {
 /// Settings of a [`Splicer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Number of rounds that add the detours of one or two wells that lead from a well of the graph to another one.
+    /// Maximum number of times that detours are added to the graph.
     pub rounds: usize,
+    /// Number of tries of each of the four walks of a step, such as [`TRIES`].
+    pub tries: u64,
     /// Seed of the random choices.
     pub seed: u64,
     /// Number of threads. The result does not depend on it.
     pub threads: usize,
 }
 
+/// What a step of a [`Splicer`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It made the game longer by this number of pieces, which can be zero.
+    Annealed(usize),
+    /// It added this number of wells to the graph.
+    Grew(usize),
+    /// It changed nothing, because it was cancelled.
+    Cancelled,
+}
+
 /// Makes the longest of some games longer.
 pub struct Splicer {
+    emulator: Emulator,
     graph: WellGraph,
     /// The wells of the game, as indices into the graph.
     game: Vec<u32>,
-    /// The rank of the piece in the last well, which stays the same, because not every piece can end the game.
-    last: usize,
     random: ChaCha8Rng,
-    /// A random number for each well, with which sets of wells are told apart.
-    keys: Vec<u64>,
+    tries: u64,
+    /// Number of rounds left.
+    rounds: usize,
+    /// Number of steps since the game got longer or the graph grew.
+    idle: u32,
     tried: u64,
     pool: ThreadPool,
 }
@@ -100,15 +116,18 @@ impl Splicer {
         let pool = ThreadPoolBuilder::new()
             .num_threads(settings.threads)
             .build()?;
-        let graph = pool.install(|| WellGraph::new(emulator, games, settings.rounds))?;
-        let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
+        let wells = games.iter().flatten().copied();
+        let graph = pool.install(|| WellGraph::new(emulator, wells))?;
         let game: Vec<u32> = longest.iter().filter_map(|well| graph.find(well)).collect();
+        Walk::new(&graph, &game, 0).map_err(SpliceError::Excluded)?;
         Ok(Splicer {
-            last: last_rank(&graph, &game).map_err(SpliceError::Excluded)?,
-            game,
-            keys: (0..graph.len()).map(|_| random.next_u64()).collect(),
-            random,
+            emulator: emulator.clone(),
             graph,
+            game,
+            random: ChaCha8Rng::seed_from_u64(settings.seed),
+            tries: settings.tries,
+            rounds: settings.rounds,
+            idle: 0,
             tried: 0,
             pool,
         })
@@ -137,70 +156,61 @@ impl Splicer {
         self.tried
     }
 
-    /// Searches other ways for 16 random parts, and returns the number of pieces gained. If `cancel` becomes true, only the
-    /// parts that were searched before count.
-    pub fn advance(&mut self, cancel: &AtomicBool) -> usize {
+    /// Returns whether the next step adds detours to the graph.
+    pub fn grows_next(&self) -> bool {
+        self.idle >= PATIENCE && self.rounds > 0 && self.graph.len() < MAX_WELLS
+    }
+
+    /// Searches other ways for random parts, four times the number of [`Settings::tries`], or adds detours if several such
+    /// steps have found nothing, which can take a minute. If `cancelled` returns true, longer games that were found
+    /// before count, but detours do not.
+    pub fn advance(&mut self, cancelled: Cancelled<'_>) -> Step {
+        if cancelled() {
+            return Step::Cancelled;
+        }
+        if self.grows_next() {
+            self.grow(cancelled)
+        } else {
+            Step::Annealed(self.anneal(cancelled))
+        }
+    }
+
+    /// Anneals the game, and returns the number of pieces gained.
+    fn anneal(&mut self, cancelled: Cancelled<'_>) -> usize {
         let before = self.game.len();
-        if before < 3 {
-            return 0;
-        }
-        let parts: Vec<Part> = (0..PARTS).map(|_| self.random_part()).collect();
-        let (graph, keys, game) = (&self.graph, &self.keys, &self.game);
-        let search = |part| Beam::new(graph, keys, game, part).search(cancel);
-        let detours: Vec<Option<Detour>> = self
-            .pool
-            .install(|| parts.into_par_iter().map(search).collect());
-        self.tried += PARTS as u64;
-        for detour in detours.into_iter().flatten() {
-            self.take(&detour);
-        }
-        self.game.len() - before
-    }
-
-    /// Returns a random part of the game.
-    fn random_part(&mut self) -> Part {
-        let mean = LENGTHS[self.random_below(LENGTHS.len())];
-        let length = (1 + mean / 2 + self.random_below(mean)).min(self.game.len() - 2);
-        let first = self.random_below(self.game.len() - 1 - length);
-        Part {
-            first,
-            next: first + 1 + length,
-            salt: self.random.next_u64() | 1,
-        }
-    }
-
-    fn random_below(&mut self, count: usize) -> usize {
-        ((u128::from(self.random.next_u64()) * count as u128) >> 64) as usize
-    }
-
-    /// Replaces the part between the first and the last well of a detour, if the game is then valid and not shorter. The
-    /// game may have changed since the detour was found.
-    fn take(&mut self, detour: &Detour) {
-        let place = |well| self.game.iter().position(|&other| other == well);
-        let (Some(from), Some(to)) = (place(detour.from), place(detour.to)) else {
-            return;
+        let seeds: [u64; WALKS] = std::array::from_fn(|_| self.random.next_u64());
+        let (graph, game, tries) = (&self.graph, &self.game, self.tries);
+        let anneal = |&seed| {
+            let walk = Walk::new(graph, game, seed).ok();
+            walk.map(|mut walk| walk.anneal(tries, cancelled))
         };
-        if to <= from || detour.wells.len() < to - from - 1 {
-            return;
+        let games: Vec<Vec<u32>> = self
+            .pool
+            .install(|| seeds.par_iter().filter_map(anneal).collect());
+        // The last one of equally long games has changed most. They lead to others that are longer.
+        if let Some(longest) = games.into_iter().max_by_key(Vec::len) {
+            self.game = longest;
         }
-        let parts = [&self.game[..=from], &detour.wells, &self.game[to..]];
-        let game = parts.concat();
-        if last_rank(&self.graph, &game) == Ok(self.last) {
-            self.game = game;
-        }
+        self.tried += WALKS as u64 * self.tries;
+        let gained = self.game.len() - before;
+        self.idle = if gained > 0 { 0 } else { self.idle + 1 };
+        gained
     }
-}
 
-/// Returns the rank of the piece in the last well of a game, or the number of pieces after which a well does not follow by
-/// the piece that HATETRIS gives.
-fn last_rank(graph: &WellGraph, game: &[u32]) -> Result<usize, usize> {
-    let mut marks = Marks::new(graph.len());
-    for (pieces, &well) in game.iter().enumerate() {
-        marks.enter(graph, well);
-        let next = game.get(pieces + 1);
-        if next.is_some_and(|next| !marks.children(graph, well).contains(next)) {
-            return Err(pieces);
+    /// Adds detours to the graph.
+    fn grow(&mut self, cancelled: Cancelled<'_>) -> Step {
+        let before = self.graph.len();
+        let (emulator, graph) = (&self.emulator, &mut self.graph);
+        let grown = self.pool.install(|| {
+            let detours = detours::detours(emulator, graph, cancelled)?;
+            graph.grow(emulator, detours);
+            Some(())
+        });
+        if grown.is_none() {
+            return Step::Cancelled;
         }
+        self.idle = 0;
+        self.rounds -= 1;
+        Step::Grew(self.graph.len() - before)
     }
-    Ok(game.last().map_or(0, |&well| marks.rank(well)))
 }

@@ -5,15 +5,17 @@
 use hatebeam_game::{
     Children, Emulator, Enemy, EnemyState, Geometry, Rules, Well, decode, play, replay_of_wells,
 };
-use hatebeam_splice::{Settings, SpliceError, Splicer};
+use hatebeam_splice::{Settings, SpliceError, Splicer, Step};
 use proptest::prelude::*;
-use std::sync::atomic::AtomicBool;
 
-static RUNNING: AtomicBool = AtomicBool::new(false);
+fn running() -> bool {
+    false
+}
 
 fn settings(rounds: usize, threads: usize) -> Settings {
     Settings {
         rounds,
+        tries: 200_000,
         seed: 7,
         threads,
     }
@@ -80,12 +82,12 @@ fn spliced_game_is_longer_valid_and_the_same_for_any_number_of_threads() {
     assert_eq!(one.pieces(), longest);
     for _ in 0..4 {
         let before = one.pieces();
-        let gained = one.advance(&RUNNING);
-        assert_eq!(one.pieces(), before + gained);
-        assert_eq!(three.advance(&RUNNING), gained);
+        let step = one.advance(&running);
+        assert_eq!(step, Step::Annealed(one.pieces() - before));
+        assert_eq!(three.advance(&running), step);
         assert_eq!(one.wells(), three.wells());
     }
-    assert_eq!(one.tried(), 64);
+    assert_eq!(one.tried(), 3_200_000);
     assert!(one.pieces() > longest + 20, "{}", one.pieces());
     assert_valid(Geometry::STANDARD, &one.wells(), true);
 }
@@ -100,7 +102,7 @@ fn other_seed_gives_other_game() {
         };
         let mut splicer = splicer(&games, settings).unwrap();
         for _ in 0..3 {
-            splicer.advance(&RUNNING);
+            splicer.advance(&running);
         }
         splicer.wells()
     };
@@ -113,28 +115,39 @@ fn cancelled_step_changes_nothing() {
     let games = own_games("games-4");
     let mut splicer = splicer(&games, settings(0, 1)).unwrap();
     let before = splicer.wells();
-    assert_eq!(splicer.advance(&AtomicBool::new(true)), 0);
+    assert_eq!(splicer.advance(&|| true), Step::Cancelled);
     assert_eq!(splicer.wells(), before);
 }
 
-/// A detour leaves a well of the graph and comes back after at most two wells, so each added well has a parent and a child
-/// among the others.
+/// The wells of a single game allow no other way, so the first round comes after four steps.
 #[test]
-fn round_adds_wells_of_detours() {
+fn graph_grows_when_nothing_longer_is_found() {
     let games = vec![own_games("games-3").swap_remove(0)];
-    let plain = splicer(&games, settings(0, 2)).unwrap();
-    let mut grown = splicer(&games, settings(1, 2)).unwrap();
-    assert_eq!(plain.graph_wells(), games[0].len());
-    assert!(
-        grown.graph_wells() > plain.graph_wells() * 11 / 10,
-        "{}",
-        grown.graph_wells()
-    );
-    for _ in 0..3 {
-        grown.advance(&RUNNING);
+    let mut one = splicer(&games, settings(1, 1)).unwrap();
+    let mut three = splicer(&games, settings(1, 3)).unwrap();
+    assert_eq!(one.graph_wells(), games[0].len());
+    for _ in 0..4 {
+        assert!(!one.grows_next());
+        assert_eq!(one.advance(&running), Step::Annealed(0));
+        three.advance(&running);
     }
-    assert!(grown.wells().iter().any(|well| !games[0].contains(well)));
-    assert_valid(Geometry::STANDARD, &grown.wells(), true);
+    assert!(one.grows_next());
+    assert_eq!(one.advance(&|| true), Step::Cancelled);
+    let step = one.advance(&running);
+    assert_eq!(three.advance(&running), step);
+    let Step::Grew(added) = step else {
+        panic!("{step:?}")
+    };
+    assert_eq!(one.graph_wells(), games[0].len() + added);
+    assert!(added > games[0].len() / 2, "{added}");
+    for _ in 0..4 {
+        assert!(!one.grows_next());
+        one.advance(&running);
+        three.advance(&running);
+    }
+    assert_eq!(one.wells(), three.wells());
+    assert!(one.wells().iter().any(|well| !games[0].contains(well)));
+    assert_valid(Geometry::STANDARD, &one.wells(), true);
 }
 
 #[test]
@@ -161,7 +174,7 @@ fn shortest_games_stay_the_same() {
     for pieces in 1..=3 {
         let start = game[..pieces].to_vec();
         let mut splicer = splicer(std::slice::from_ref(&start), settings(0, 1)).unwrap();
-        splicer.advance(&RUNNING);
+        splicer.advance(&running);
         assert_eq!(splicer.wells(), start);
     }
 }
@@ -183,12 +196,13 @@ proptest! {
             choices.iter().map(|choices| random_game(&emulator, choices, 60)).collect();
         let wells: Vec<Vec<Well>> = games.iter().map(|(wells, _)| wells.clone()).collect();
         let longest = games.iter().rev().max_by_key(|(wells, _)| wells.len()).unwrap();
-        match Splicer::new(&emulator, &wells, settings(rounds, 1)) {
+        match Splicer::new(&emulator, &wells, Settings { tries: 3000, ..settings(rounds, 1) }) {
             Err(SpliceError::Excluded(pieces)) => prop_assert!(pieces < longest.0.len()),
             Err(error) => prop_assert!(false, "{error}"),
             Ok(mut splicer) => {
-                splicer.advance(&RUNNING);
-                splicer.advance(&RUNNING);
+                for _ in 0..10 {
+                    splicer.advance(&running);
+                }
                 prop_assert!(splicer.pieces() >= longest.0.len());
                 assert_valid(geometry, &splicer.wells(), longest.1);
             }

@@ -8,8 +8,8 @@ use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, Record, Rules, Well, encode, play, replay_of_wells,
 };
 use hatebeam_host::stop_flag;
-use hatebeam_report::{count, duration};
-use hatebeam_splice::{Settings, Splicer};
+use hatebeam_report::{count, duration, grouped};
+use hatebeam_splice::{Settings, Splicer, TRIES};
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -24,10 +24,11 @@ pub(crate) struct SpliceArgs {
     /// Files with one replay per line, such as `own-games.txt` of a training
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Number of rounds that add short detours between the wells of the games
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=10))]
+    /// Maximum number of rounds that add detours to the graph
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
     rounds: u8,
-    /// Maximum number of steps; a step searches other ways for 16 parts of the game [default: no limit]
+    /// Maximum number of steps; a step searches other ways for eight million parts of the game, or is a round [default: no
+    /// limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     /// Maximum time in seconds [default: 60, or no limit if --steps is given]
@@ -69,6 +70,7 @@ impl SpliceArgs {
         let wells: Vec<Vec<Well>> = games.iter().map(|game| game.wells().collect()).collect();
         let settings = Settings {
             rounds: self.rounds.into(),
+            tries: TRIES,
             seed: self.seed,
             threads: self.threads.count(),
         };
@@ -124,20 +126,26 @@ impl SpliceArgs {
     fn improve(&self, splicer: &mut Splicer, started: Instant, cancel: &AtomicBool) {
         let seconds = self.seconds.or(self.steps.is_none().then_some(60.0));
         let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
-        let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let is_over = || {
+            cancel.load(Ordering::Relaxed)
+                || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        };
         let mut steps = 0;
-        while self.steps.is_none_or(|limit| steps < limit)
-            && !is_over()
-            && !cancel.load(Ordering::Relaxed)
-        {
-            splicer.advance(cancel);
-            steps += 1;
+        while self.steps.is_none_or(|limit| steps < limit) && !is_over() {
             show_progress(format_args!(
-                "{}, {} tried, {}",
+                "{}, {} wells, {} parts tried, {}{}",
                 count(splicer.pieces() as u64, "piece"),
-                count(splicer.tried(), "part"),
+                grouped(splicer.graph_wells() as u64),
+                grouped(splicer.tried()),
                 duration(started.elapsed()),
+                if splicer.grows_next() {
+                    ", adding detours"
+                } else {
+                    ""
+                },
             ));
+            splicer.advance(&is_over);
+            steps += 1;
         }
     }
 }
@@ -145,13 +153,13 @@ impl SpliceArgs {
 impl ResultJson {
     fn text(&self) -> String {
         format!(
-            "score     {} (was {})\npieces    {} (was {})\nwells     {}\ntried     {}\ntime      {}\nreplay    {}\n",
+            "score     {} (was {})\npieces    {} (was {})\nwells     {}\ntried     {} parts\ntime      {}\nreplay    {}\n",
             self.score,
             self.was_score,
             self.pieces,
             self.was_pieces,
-            self.wells,
-            count(self.tried, "part"),
+            grouped(self.wells as u64),
+            grouped(self.tried),
             duration(Duration::from_secs_f64(self.seconds)),
             self.replay,
         )
