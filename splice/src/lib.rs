@@ -16,6 +16,7 @@ mod walk;
 
 pub use graph::MAX_WELLS;
 
+use detours::Detours;
 use graph::WellGraph;
 use hatebeam_game::{Emulator, Well};
 use rand_chacha::ChaCha8Rng;
@@ -85,6 +86,7 @@ pub enum Step {
 pub struct Splicer {
     emulator: Emulator,
     graph: WellGraph,
+    detours: Detours,
     /// The wells of the game, as indices into the graph.
     game: Vec<u32>,
     random: ChaCha8Rng,
@@ -123,6 +125,7 @@ impl Splicer {
         Ok(Splicer {
             emulator: emulator.clone(),
             graph,
+            detours: Detours::default(),
             game,
             random: ChaCha8Rng::seed_from_u64(settings.seed),
             tries: settings.tries,
@@ -200,9 +203,9 @@ impl Splicer {
     /// Adds detours to the graph.
     fn grow(&mut self, cancelled: Cancelled<'_>) -> Step {
         let before = self.graph.len();
-        let (emulator, graph) = (&self.emulator, &mut self.graph);
+        let (emulator, graph, detours) = (&self.emulator, &mut self.graph, &mut self.detours);
         let grown = self.pool.install(|| {
-            let detours = detours::detours(emulator, graph, cancelled)?;
+            let detours = detours.round(emulator, graph, cancelled)?;
             graph.grow(emulator, detours);
             Some(())
         });
