@@ -41,9 +41,9 @@ pub(crate) struct Detours {
 
 impl Detours {
     /// Returns the wells of all detours of at most five pieces, without duplicates. The first piece of a detour is one of the
-    /// two that HATETRIS prefers, and the others are those of HATETRIS Mild. If many wells lead back to the graph,
-    /// detours that end with some of them are left out. Returns `None` if `cancelled` returns true; then the next round
-    /// begins from scratch.
+    /// two that HATETRIS prefers, and the others are those of HATETRIS Mild. If more wells lead back to the graph than
+    /// are remembered, some detours are missing. Returns `None` if `cancelled` returns true; then the next round begins
+    /// from scratch.
     pub(crate) fn round(
         &mut self,
         emulator: &Emulator,
