@@ -24,7 +24,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use thiserror::Error;
-use walk::Walk;
+use walk::{Annealed, Walk};
 
 /// Number of walks that one step anneals. It does not depend on the number of threads, so the result does not, either.
 const WALKS: usize = 4;
@@ -187,14 +187,14 @@ impl Splicer {
             let walk = Walk::new(graph, game, seed).ok();
             walk.map(|mut walk| walk.anneal(tries, cancelled))
         };
-        let games: Vec<Vec<u32>> = self
+        let results: Vec<Annealed> = self
             .pool
             .install(|| seeds.par_iter().filter_map(anneal).collect());
+        self.tried += results.iter().map(|result| result.tried).sum::<u64>();
         // The last one of equally long games has changed most. They lead to others that are longer.
-        if let Some(longest) = games.into_iter().max_by_key(Vec::len) {
-            self.game = longest;
+        if let Some(longest) = results.into_iter().max_by_key(|result| result.game.len()) {
+            self.game = longest.game;
         }
-        self.tried += WALKS as u64 * self.tries;
         let gained = self.game.len() - before;
         self.idle = if gained > 0 { 0 } else { self.idle + 1 };
         gained

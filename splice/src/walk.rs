@@ -42,6 +42,14 @@ pub(crate) struct Walk<'a> {
     random: ChaCha8Rng,
 }
 
+/// Result of [`Walk::anneal`].
+pub(crate) struct Annealed {
+    /// The longest game; the last one of several.
+    pub(crate) game: Vec<u32>,
+    /// Number of tries made.
+    pub(crate) tried: u64,
+}
+
 /// A way that leaves the game.
 #[derive(Default)]
 struct Way {
@@ -84,19 +92,22 @@ impl<'a> Walk<'a> {
     }
 
     /// Anneals the game: the probability that a try can lose five pieces falls from a half to zero, and that it can lose ten
-    /// is the square of this. Returns the longest game; the last one of several. If `cancelled` returns true, ends early.
-    pub(crate) fn anneal(&mut self, tries: u64, cancelled: Cancelled<'_>) -> Vec<u32> {
-        let mut best = self.game.clone();
-        for done in (0..tries).step_by(BATCH as usize) {
-            if cancelled() || self.game.len() < 3 {
-                break;
-            }
-            let chance = ((tries - done) * (1 << 31) / tries) as u32;
-            for _ in 0..BATCH.min(tries - done) {
+    /// is the square of this. If `cancelled` returns true, ends early.
+    pub(crate) fn anneal(&mut self, tries: u64, cancelled: Cancelled<'_>) -> Annealed {
+        let mut best = Annealed {
+            game: self.game.clone(),
+            tried: 0,
+        };
+        while best.tried < tries && self.game.len() >= 3 && !cancelled() {
+            let left = tries - best.tried;
+            let chance = (left * (1 << 31) / tries) as u32;
+            let batch = BATCH.min(left);
+            for _ in 0..batch {
                 self.attempt(chance);
             }
-            if self.game.len() >= best.len() {
-                best.clone_from(&self.game);
+            best.tried += batch;
+            if self.game.len() >= best.game.len() {
+                best.game.clone_from(&self.game);
             }
         }
         best

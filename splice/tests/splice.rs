@@ -7,6 +7,7 @@ use hatebeam_game::{
 };
 use hatebeam_splice::{Settings, SpliceError, Splicer, Step};
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn running() -> bool {
     false
@@ -117,6 +118,19 @@ fn cancelled_step_changes_nothing() {
     let before = splicer.wells();
     assert_eq!(splicer.advance(&|| true), Step::Cancelled);
     assert_eq!(splicer.wells(), before);
+}
+
+#[test]
+fn step_that_ends_early_counts_the_tries_it_made() {
+    let games = own_games("games-4");
+    let mut splicer = splicer(&games, settings(0, 1)).unwrap();
+    let calls = AtomicU32::new(0);
+    splicer.advance(&|| calls.fetch_add(1, Ordering::Relaxed) >= 10);
+    assert!(
+        (1..4 * 200_000).contains(&splicer.tried()),
+        "{}",
+        splicer.tried()
+    );
 }
 
 /// The wells of a single game allow no other way, so the first round comes after four steps.
