@@ -5,8 +5,8 @@
 //! average, 4.6 parents, so a search in both directions expands far fewer wells than one that only goes forward: some
 //! eight hundred per well of the graph instead of hundreds of thousands.
 
-use crate::Cancelled;
 use crate::graph::{WellGraph, pieces};
+use crate::{RoundProgress, Watch};
 use hatebeam_game::{Backward, Children, Emulator, Parent, Well};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -24,8 +24,11 @@ const FIRST_PIECES: usize = 2;
 /// Maximum number of wells whose distances are known. It bounds the memory to 0.6 GB. Graphs of some 160,000 wells reach it.
 const MAX_DISTANCES: usize = 1 << 24;
 
-/// Number of wells that threads search between two calls of `cancelled`.
-const CHUNK: usize = 1 << 12;
+/// Number of stages of a round: one for each piece of the search back, and the search for detours.
+const STAGES: usize = BACK as usize + 1;
+
+/// Number of wells that threads search between two reports of the progress.
+const CHUNK: usize = 1 << 9;
 
 /// For the hash of each known well, the number of pieces after which a game can be back in the graph. Two wells with equal
 /// hashes would at most add wells that are on no detour.
@@ -42,20 +45,20 @@ pub(crate) struct Detours {
 impl Detours {
     /// Returns the wells of all detours of at most five pieces, without duplicates. The first piece of a detour is one of the
     /// two that HATETRIS prefers, and the others are those of HATETRIS Mild. If more wells lead back to the graph than
-    /// are remembered, some detours are missing. Returns `None` if `cancelled` returns true; then the next round begins
+    /// are remembered, some detours are missing. Returns `None` if `watch` ends the round; then the next round begins
     /// from scratch.
     pub(crate) fn round(
         &mut self,
         emulator: &Emulator,
         graph: &WellGraph,
-        cancelled: Cancelled<'_>,
+        watch: &dyn Watch,
     ) -> Option<Vec<Well>> {
         let previous = std::mem::take(self);
         let added = &graph.wells()[previous.known..];
-        let distances = lower(previous.distances, emulator, added, cancelled)?;
+        let distances = lower(previous.distances, emulator, added, watch)?;
         // Detours that begin with wells known before matter, too: without them, rounds take half the time, but
         // 150 seconds give games of 2,791 instead of 2,891 pieces.
-        let detours = search(emulator, &distances, graph.wells(), cancelled)?;
+        let detours = search(emulator, &distances, graph.wells(), watch)?;
         *self = Detours {
             distances,
             known: graph.len(),
@@ -64,27 +67,42 @@ impl Detours {
     }
 }
 
+/// Returns the chunks of the wells that a stage of a round searches, and reports the progress before each of them. Returns
+/// `None` instead of a chunk if `watch` ends the round.
+fn chunks<'a>(
+    wells: &'a [Well],
+    stage: usize,
+    watch: &'a dyn Watch,
+) -> impl Iterator<Item = Option<&'a [Well]>> {
+    wells.chunks(CHUNK).enumerate().map(move |(index, chunk)| {
+        watch.progress(RoundProgress {
+            stage,
+            stages: STAGES,
+            searched: index * CHUNK,
+            wells: wells.len(),
+        });
+        (!watch.is_cancelled()).then_some(chunk)
+    })
+}
+
 /// Adds wells to the graph: lowers the distances of all wells from which a game of HATETRIS Mild reaches one of them in at most
 /// two pieces.
 fn lower(
     mut distances: Distances,
     emulator: &Emulator,
     wells: &[Well],
-    cancelled: Cancelled<'_>,
+    watch: &dyn Watch,
 ) -> Option<Distances> {
     distances.extend(wells.iter().map(|well| (well.hash(), 0)));
     let mut frontier = wells.to_vec();
     for distance in 1..=BACK {
         let mut next = Vec::new();
-        for part in frontier.chunks(CHUNK) {
-            if cancelled() {
-                return None;
-            }
+        for chunk in chunks(&frontier, usize::from(distance), watch) {
             let parents = |(backward, parents): &mut (Backward, Vec<Parent>), well| {
                 backward.parents(well, parents);
                 parents.iter().map(|parent| parent.well).collect()
             };
-            let lists: Vec<Vec<Well>> = part
+            let lists: Vec<Vec<Well>> = chunk?
                 .par_iter()
                 .map_init(|| (Backward::new(emulator), Vec::new()), parents)
                 .collect();
@@ -109,14 +127,11 @@ fn search(
     emulator: &Emulator,
     distances: &Distances,
     wells: &[Well],
-    cancelled: Cancelled<'_>,
+    watch: &dyn Watch,
 ) -> Option<Vec<Well>> {
     let (mut found, mut detours) = (HashSet::new(), Vec::new());
-    for part in wells.chunks(CHUNK) {
-        if cancelled() {
-            return None;
-        }
-        let lists: Vec<Vec<Well>> = part
+    for chunk in chunks(wells, STAGES, watch) {
+        let lists: Vec<Vec<Well>> = chunk?
             .par_iter()
             .map_init(
                 || Explorer::new(emulator, distances),

@@ -36,8 +36,35 @@ pub const TRIES: u64 = 2_000_000;
 /// Number of steps without a longer game after which the graph grows.
 const PATIENCE: u32 = 4;
 
-/// Returns whether a search must end. It is called some hundred times a second.
-pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
+/// Watches a step of a [`Splicer`], and can end it. Closures that return whether the step must end implement it.
+pub trait Watch: Sync {
+    /// Returns whether the step must end. It is called at least every second.
+    fn is_cancelled(&self) -> bool;
+
+    /// Receives the progress of a round of detours, at least every second.
+    fn progress(&self, progress: RoundProgress) {
+        let _ = progress;
+    }
+}
+
+impl<F: Fn() -> bool + Sync> Watch for F {
+    fn is_cancelled(&self) -> bool {
+        self()
+    }
+}
+
+/// Progress of a round of detours. A round has several stages, and searches some wells in each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundProgress {
+    /// Number of the stage, counted from 1.
+    pub stage: usize,
+    /// Number of stages of a round.
+    pub stages: usize,
+    /// Number of wells searched in this stage.
+    pub searched: usize,
+    /// Number of wells to search in this stage.
+    pub wells: usize,
+}
 
 /// Error from [`Splicer::new`].
 #[derive(Debug, Error)]
@@ -165,27 +192,27 @@ impl Splicer {
     }
 
     /// Searches other ways for random parts, four times the number of [`Settings::tries`], or adds detours if several such
-    /// steps have found nothing, which can take a minute. If `cancelled` returns true, longer games that were found
-    /// before count, but detours do not.
-    pub fn advance(&mut self, cancelled: Cancelled<'_>) -> Step {
-        if cancelled() {
+    /// steps have found nothing, which can take a minute. If `watch` ends the step, longer games that were found before
+    /// count, but detours do not.
+    pub fn advance(&mut self, watch: &dyn Watch) -> Step {
+        if watch.is_cancelled() {
             return Step::Cancelled;
         }
         if self.grows_next() {
-            self.grow(cancelled)
+            self.grow(watch)
         } else {
-            Step::Annealed(self.anneal(cancelled))
+            Step::Annealed(self.anneal(watch))
         }
     }
 
     /// Anneals the game, and returns the number of pieces gained.
-    fn anneal(&mut self, cancelled: Cancelled<'_>) -> usize {
+    fn anneal(&mut self, watch: &dyn Watch) -> usize {
         let before = self.game.len();
         let seeds: [u64; WALKS] = std::array::from_fn(|_| self.random.next_u64());
         let (graph, game, tries) = (&self.graph, &self.game, self.tries);
         let anneal = |&seed| {
             let walk = Walk::new(graph, game, seed).ok();
-            walk.map(|mut walk| walk.anneal(tries, cancelled))
+            walk.map(|mut walk| walk.anneal(tries, watch))
         };
         let results: Vec<Annealed> = self
             .pool
@@ -201,11 +228,11 @@ impl Splicer {
     }
 
     /// Adds detours to the graph.
-    fn grow(&mut self, cancelled: Cancelled<'_>) -> Step {
+    fn grow(&mut self, watch: &dyn Watch) -> Step {
         let before = self.graph.len();
         let (emulator, graph, detours) = (&self.emulator, &mut self.graph, &mut self.detours);
         let grown = self.pool.install(|| {
-            let detours = detours.round(emulator, graph, cancelled)?;
+            let detours = detours.round(emulator, graph, watch)?;
             graph.grow(emulator, detours);
             Some(())
         });

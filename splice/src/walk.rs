@@ -3,7 +3,7 @@
 //! A try takes a random well of the game and searches a random way from it, through wells that the game does not visit, to a
 //! later well of the game. If the new game is valid and longer, equally long, or a little shorter, it replaces the game.
 
-use crate::Cancelled;
+use crate::Watch;
 use crate::graph::{PIECES, WellGraph};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -21,7 +21,7 @@ const VISITS: [u32; 3] = [200, 500, 2000];
 /// Maximum number of pieces by which a way can be longer than the part that it replaces. More have never been found.
 const MAX_GAIN: usize = 25;
 
-/// Number of tries between two calls of `cancelled`, and between two looks at the length of the game.
+/// Number of tries between two calls of [`Watch::is_cancelled`], and between two looks at the length of the game.
 const BATCH: u64 = 1 << 11;
 
 /// Number of pieces of which a game can lose multiples: in a well of 10 columns, two ways with the same ends differ by a
@@ -92,13 +92,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Anneals the game: the probability that a try can lose five pieces falls from a half to zero, and that it can lose ten
-    /// is the square of this. If `cancelled` returns true, ends early.
-    pub(crate) fn anneal(&mut self, tries: u64, cancelled: Cancelled<'_>) -> Annealed {
+    /// is the square of this. If `watch` ends the step, ends early.
+    pub(crate) fn anneal(&mut self, tries: u64, watch: &dyn Watch) -> Annealed {
         let mut best = Annealed {
             game: self.game.clone(),
             tried: 0,
         };
-        while best.tried < tries && self.game.len() >= 3 && !cancelled() {
+        while best.tried < tries && self.game.len() >= 3 && !watch.is_cancelled() {
             let left = tries - best.tried;
             let chance = (left * (1 << 31) / tries) as u32;
             let batch = BATCH.min(left);

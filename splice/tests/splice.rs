@@ -5,8 +5,10 @@
 use hatebeam_game::{
     Children, Emulator, Enemy, EnemyState, Geometry, Rules, Well, decode, play, replay_of_wells,
 };
-use hatebeam_splice::{Settings, SpliceError, Splicer, Step};
+use hatebeam_splice::{RoundProgress, Settings, SpliceError, Splicer, Step, Watch};
 use proptest::prelude::*;
+use std::collections::HashSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 fn running() -> bool {
@@ -131,6 +133,41 @@ fn step_that_ends_early_counts_the_tries_it_made() {
         "{}",
         splicer.tried()
     );
+}
+
+/// Keeps the progress that rounds report.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<RoundProgress>>);
+
+impl Watch for Recorder {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&self, progress: RoundProgress) {
+        self.0.lock().unwrap().push(progress);
+    }
+}
+
+#[test]
+fn round_reports_its_progress() {
+    let games = vec![own_games("games-3").swap_remove(0)];
+    let mut splicer = splicer(&games, settings(1, 2)).unwrap();
+    let recorder = Recorder::default();
+    while !splicer.grows_next() {
+        splicer.advance(&recorder);
+    }
+    assert!(recorder.0.lock().unwrap().is_empty());
+    let wells = splicer.graph_wells();
+    assert!(matches!(splicer.advance(&recorder), Step::Grew(_)));
+    let reports = recorder.0.into_inner().unwrap();
+    let order = |report: &RoundProgress| (report.stage, report.searched);
+    assert!(reports.is_sorted_by(|a, b| order(a) < order(b)));
+    assert!(reports.iter().all(|report| report.searched < report.wells));
+    let last = reports.last().unwrap();
+    assert_eq!((last.stage, last.wells), (last.stages, wells));
+    let stages: HashSet<usize> = reports.iter().map(|report| report.stage).collect();
+    assert_eq!(stages, (1..=last.stages).collect());
 }
 
 /// The wells of a single game allow no other way, so the first round comes after four steps.

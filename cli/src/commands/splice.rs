@@ -9,7 +9,7 @@ use hatebeam_game::{
 };
 use hatebeam_host::stop_flag;
 use hatebeam_report::{count, duration, grouped};
-use hatebeam_splice::{Settings, Splicer, TRIES};
+use hatebeam_splice::{RoundProgress, Settings, Splicer, TRIES, Watch};
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -126,27 +126,68 @@ impl SpliceArgs {
     fn improve(&self, splicer: &mut Splicer, started: Instant, cancel: &AtomicBool) {
         let seconds = self.seconds.or(self.steps.is_none().then_some(60.0));
         let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
-        let is_over = || {
-            cancel.load(Ordering::Relaxed)
-                || deadline.is_some_and(|deadline| Instant::now() >= deadline)
-        };
         let mut steps = 0;
-        while self.steps.is_none_or(|limit| steps < limit) && !is_over() {
-            show_progress(format_args!(
-                "{}, {} wells, {} parts tried, {}{}",
-                count(splicer.pieces() as u64, "piece"),
-                grouped(splicer.graph_wells() as u64),
-                grouped(splicer.tried()),
-                duration(started.elapsed()),
-                if splicer.grows_next() {
-                    ", adding detours"
-                } else {
-                    ""
-                },
-            ));
-            splicer.advance(&is_over);
+        loop {
+            let watch = StepWatch {
+                cancel,
+                deadline,
+                started,
+                pieces: splicer.pieces(),
+                wells: splicer.graph_wells(),
+                tried: splicer.tried(),
+            };
+            if self.steps.is_some_and(|limit| steps >= limit) || watch.is_cancelled() {
+                break;
+            }
+            watch.show("");
+            splicer.advance(&watch);
             steps += 1;
         }
+    }
+}
+
+/// Shows the progress of a step, and ends it if the time is over or the user cancels.
+struct StepWatch<'a> {
+    cancel: &'a AtomicBool,
+    deadline: Option<Instant>,
+    started: Instant,
+    /// Numbers before the step: pieces of the game, wells of the graph, and parts tried.
+    pieces: usize,
+    wells: usize,
+    tried: u64,
+}
+
+impl StepWatch<'_> {
+    fn show(&self, round: &str) {
+        show_progress(format_args!(
+            "{}, {} wells, {} parts tried, {}{round}",
+            count(self.pieces as u64, "piece"),
+            grouped(self.wells as u64),
+            grouped(self.tried),
+            duration(self.started.elapsed()),
+        ));
+    }
+}
+
+impl Watch for StepWatch<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+            || self
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn progress(&self, progress: RoundProgress) {
+        let RoundProgress {
+            stage,
+            stages,
+            searched,
+            wells,
+        } = progress;
+        let percent = 100 * searched / wells.max(1);
+        self.show(&format!(
+            ", searching detours: stage {stage} of {stages}, {percent} %"
+        ));
     }
 }
 
