@@ -38,10 +38,11 @@ const PATIENCE: u32 = 4;
 
 /// Watches a step of a [`Splicer`], and can end it. Closures that return whether the step must end implement it.
 pub trait Watch: Sync {
-    /// Returns whether the step must end. It is called at least every second.
+    /// Returns whether the step must end. It is called at least every second, except while the wells of found detours become
+    /// part of the graph, which takes some seconds.
     fn is_cancelled(&self) -> bool;
 
-    /// Receives the progress of a round of detours, at least every second.
+    /// Receives the progress of a round of detours. It is called as often as [`is_cancelled`](Watch::is_cancelled).
     fn progress(&self, progress: RoundProgress) {
         let _ = progress;
     }
