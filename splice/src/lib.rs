@@ -42,7 +42,8 @@ pub trait Watch: Sync {
     /// part of the graph, which takes some seconds.
     fn is_cancelled(&self) -> bool;
 
-    /// Receives the progress of a round of detours. It is called as often as [`is_cancelled`](Watch::is_cancelled).
+    /// Receives the progress of a round of detours, in which it is called as often as
+    /// [`is_cancelled`](Watch::is_cancelled).
     fn progress(&self, progress: RoundProgress) {
         let _ = progress;
     }
