@@ -79,6 +79,15 @@ fn forwards<'a>(cases: &mut Vec<Case<'a>>, wells: &'a [Well]) {
             wells.len(),
             move || wells.iter().map(|well| piece.piece(well).index()).sum(),
         ));
+        let clears = emulator.clone();
+        cases.push(Case::new(
+            format!("{level}: pieces that clear"),
+            wells.len(),
+            move || {
+                let pieces = |well| clears.clears(well, 0, None).pieces.count_ones() as usize;
+                wells.iter().map(pieces).sum()
+            },
+        ));
         let mut children = Children::new();
         cases.push(Case::new(
             format!("{level}: piece and children"),

@@ -6,7 +6,7 @@
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::generation::{Generation, Reached};
-use crate::network::{Described, Network, NetworkDigest, NetworkScorer};
+use crate::network::{Described, Network, NetworkDigest, NetworkScorer, RowInputs};
 use crate::patterns::{ALL_PIECES, Memory, Patterns, S_AND_Z};
 use hatebeam_game::{
     Children, Clears, Emulator, Follow, Geometry, MAX_HEIGHT, Piece, SimdLevel, Well,
@@ -328,6 +328,8 @@ pub struct Evaluator {
     patterns: Option<&'static Patterns>,
     memory: Memory,
     network: Option<NetworkScorer>,
+    /// The inputs of the network for the rows of several wells.
+    rows: Box<RowInputs>,
     /// Maximum of the part of a score that depends on which pieces can clear lines.
     max_clears_score: i32,
     quiescence: Quiescence,
@@ -397,6 +399,7 @@ impl Evaluator {
             patterns,
             memory: Memory::new(),
             network: None,
+            rows: Box::new(RowInputs::new()),
             max_clears_score: max_clears_score(|clears| match patterns {
                 Some(patterns) => patterns.clears_score(clears),
                 None => weights.clears_score(clears),
@@ -534,6 +537,7 @@ impl Evaluator {
                 wells,
                 &mut self.features,
                 &mut self.open,
+                self.network.is_some().then_some(&mut *self.rows),
             );
             let batch = wells.iter().zip(lines).zip(&self.features).zip(out);
             for (lane, (((well, &lines), features), out)) in batch.enumerate() {
@@ -541,10 +545,8 @@ impl Evaluator {
                 // the whole score.
                 let (score, bound) = match (&mut self.network, self.patterns) {
                     (Some(network), _) => {
-                        let open = &self.open;
                         let described = Described {
-                            well,
-                            open,
+                            rows: &self.rows,
                             lane,
                             features,
                         };
@@ -572,11 +574,12 @@ impl Evaluator {
                     followed = self.emulator.first_clear(well, lowest, children);
                 } else if self.quiescence != Quiescence::Off || uses_clears {
                     let follow = Follow { choose, children };
-                    clears = self.emulator.clears(well, lowest, Some(follow));
+                    let follow = Some(follow).filter(|_| self.quiescence != Quiescence::Off);
+                    clears = self.emulator.clears(well, lowest, follow);
                     followed = choose(clears);
                 }
                 *out = score.saturating_add(match (&self.network, self.patterns) {
-                    (Some(network), _) => network.finish(clears),
+                    (Some(network), _) => network.finish(self.level, clears),
                     (None, Some(patterns)) => patterns.clears_score(clears),
                     (None, None) => self.weights.clears_score(clears),
                 });

@@ -8,6 +8,7 @@
 //! loops over lanes into vector instructions. The code is compiled once per SIMD level, and the
 //! level is chosen at run time.
 
+use crate::network::RowInputs;
 use hatebeam_game::{Geometry, MAX_HEIGHT, SimdLevel, Well};
 
 /// Number of wells that are processed together.
@@ -39,7 +40,7 @@ pub struct Features {
     pub all: [u16; 3],
 }
 
-type Lane = [u16; LANES];
+pub(crate) type Lane = [u16; LANES];
 
 /// The rows of 32 wells. Each entry contains the same row of all wells.
 pub(crate) type Rows = [Lane; MAX_HEIGHT];
@@ -52,17 +53,25 @@ pub(crate) type Rows = [Lane; MAX_HEIGHT];
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
     let is_available = SimdLevel::available().any(|available| available == level);
     assert!(is_available, "the processor does not support {level}");
-    count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
+    count_open(
+        level,
+        geometry,
+        wells,
+        out,
+        &mut [[0; LANES]; MAX_HEIGHT],
+        None,
+    );
 }
 
 /// Like [`count`], but does not check `level`, and also writes the open cells to `open`, with one bit
-/// per column. Bits beyond the width are zero.
+/// per column. Bits beyond the width are zero. If `inputs` is given, also finds the features of the rows for a network.
 pub(crate) fn count_open(
     level: SimdLevel,
     geometry: Geometry,
     wells: &[Well],
     out: &mut [Features; LANES],
     open: &mut Rows,
+    inputs: Option<&mut RowInputs>,
 ) {
     assert!(wells.len() <= LANES, "at most {LANES} wells at a time");
     let mut rows: Rows = [[0; LANES]; MAX_HEIGHT];
@@ -71,46 +80,50 @@ pub(crate) fn count_open(
             row[lane] = bits;
         }
     }
-    compiled(level, &rows, geometry, out, open);
+    let lanes = Lanes {
+        rows: &rows,
+        geometry,
+        out,
+        open,
+        inputs,
+    };
+    compiled(level, lanes);
+}
+
+/// The rows of 32 wells, and the places for what is counted in them.
+struct Lanes<'a> {
+    rows: &'a Rows,
+    geometry: Geometry,
+    out: &'a mut [Features; LANES],
+    open: &'a mut Rows,
+    inputs: Option<&'a mut RowInputs>,
 }
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-fn compiled(
-    level: SimdLevel,
-    rows: &Rows,
-    geometry: Geometry,
-    out: &mut [Features; LANES],
-    open: &mut Rows,
-) {
+fn compiled(level: SimdLevel, lanes: Lanes<'_>) {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn avx2(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
-        count_lanes(rows, geometry, out, open);
+    fn avx2(lanes: Lanes<'_>) {
+        count_lanes(lanes);
     }
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn avx512(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
-        count_lanes(rows, geometry, out, open);
+    fn avx512(lanes: Lanes<'_>) {
+        count_lanes(lanes);
     }
     match level {
-        SimdLevel::Portable => count_lanes(rows, geometry, out, open),
+        SimdLevel::Portable => count_lanes(lanes),
         // SAFETY: the processor supports the level. `count` asserts this, and all other callers
         // pass the level of an `Emulator`, which cannot be created with a level that is not
         // supported.
-        SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
+        SimdLevel::Avx2 => unsafe { avx2(lanes) },
         // SAFETY: as above.
-        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
+        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(lanes) },
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn compiled(
-    _: SimdLevel,
-    rows: &Rows,
-    geometry: Geometry,
-    out: &mut [Features; LANES],
-    open: &mut Rows,
-) {
-    count_lanes(rows, geometry, out, open);
+fn compiled(_: SimdLevel, lanes: Lanes<'_>) {
+    count_lanes(lanes);
 }
 
 /// Evaluates an expression for each lane and returns the results as an array.
@@ -150,7 +163,7 @@ fn fill(seed: &Lane, empty: &Lane) -> Lane {
 
 /// Counts the bits that are set in each lane.
 #[inline(always)]
-fn ones(lane: &Lane) -> Lane {
+pub(crate) fn ones(lane: &Lane) -> Lane {
     lanes!(lane => {
         let pairs = lane - ((lane >> 1) & 0x5555);
         let fours = (pairs & 0x3333) + ((pairs >> 2) & 0x3333);
@@ -196,7 +209,14 @@ fn find_open(rows: &Rows, geometry: Geometry, empty: &mut Rows, open: &mut Rows)
 }
 
 #[inline(always)]
-fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
+fn count_lanes(lanes: Lanes<'_>) {
+    let Lanes {
+        rows,
+        geometry,
+        out,
+        open,
+        inputs,
+    } = lanes;
     let height = geometry.height();
     let mut empty = [[0u16; LANES]; MAX_HEIGHT];
     find_open(rows, geometry, &mut empty, open);
@@ -245,6 +265,9 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
         steps = lanes!(steps, step => steps + step);
         over = *row;
         high = lanes!(high, cover => high + u16::from(cover != 0));
+    }
+    if let Some(inputs) = inputs {
+        inputs.find(rows, open, &high);
     }
     for lane in 0..LANES {
         out[lane] = Features {

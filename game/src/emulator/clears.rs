@@ -15,6 +15,8 @@ const ALL_RUNS: u64 = !1;
 struct StackRuns {
     /// Index of each row's run in [`Tables::completes`], or 0 if no piece can complete the row.
     runs: [u8; FLOOR + MAX_HEIGHT + 4],
+    /// The rows with a run, as bits in the order of `runs`.
+    completable: u32,
     stack: usize,
     /// The last level at which the piece's box overlaps a row that can be completed.
     last_level: usize,
@@ -32,21 +34,22 @@ impl StackRuns {
         wanted: u64,
     ) -> Option<StackRuns> {
         let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
-        let mut deepest = stack;
-        for row in (lowest..stack).rev() {
+        let mut completable = 0;
+        for row in lowest..stack {
             let run = tables.run[usize::from(well.rows()[row])];
-            if wanted >> run & 1 == 1 {
-                runs[FLOOR + row] = run;
-                deepest = row;
-            }
+            // No branch, because it would often be mispredicted.
+            let is_wanted = (wanted >> run & 1) as u8;
+            runs[FLOOR + row] = run * is_wanted;
+            completable |= u32::from(is_wanted) << (FLOOR + row);
         }
-        if deepest == stack {
+        if completable == 0 {
             return None;
         }
         Some(StackRuns {
             runs,
+            completable,
             stack,
-            last_level: stack - deepest + 3,
+            last_level: stack + FLOOR + 3 - completable.trailing_zeros() as usize,
         })
     }
 
@@ -60,21 +63,17 @@ impl StackRuns {
         level: usize,
         landings: S::Words,
     ) -> Option<(S::Words, S::Words)> {
-        let top = self.stack + FLOOR + 3 - level;
+        let bottom = self.stack + FLOOR - level;
+        if self.completable >> bottom & 0b1111 == 0 {
+            return None;
+        }
         let zero = simd.load(&Seven::ZERO);
         let (mut once, mut twice) = (zero, zero);
-        let mut any = false;
         for y in 0..4 {
-            let run = usize::from(self.runs[top - y]);
-            if run != 0 {
-                any = true;
-                let fills = simd.and(landings, simd.load(&tables.completes[run][y]));
-                twice = simd.or(twice, simd.and(once, fills));
-                once = simd.or(once, fills);
-            }
-        }
-        if !any {
-            return None;
+            let run = usize::from(self.runs[bottom + 3 - y]);
+            let fills = simd.and(landings, simd.load(&tables.completes[run][y]));
+            twice = simd.or(twice, simd.and(once, fills));
+            once = simd.or(once, fills);
         }
         let dead = simd.load(self.dead(tables, level));
         Some((simd.and_not(dead, once), simd.and_not(dead, twice)))
@@ -121,22 +120,45 @@ pub(super) fn clears<S: Simd>(
     follow: Option<Follow<'_>>,
 ) -> Option<Clears> {
     let rows = Rows::new(simd, tables, well)?;
-    let mut clears = Clears::default();
     let Some(runs) = StackRuns::new(tables, well, rows.stack, lowest, ALL_RUNS) else {
-        return Some(clears);
+        return Some(Clears::default());
+    };
+    let Some(follow) = follow else {
+        return Some(all_clears(simd, tables, &rows, &runs, &mut []).0);
     };
     let mut words = [Seven::ZERO; 24];
+    let (clears, levels) = all_clears(simd, tables, &rows, &runs, &mut words);
+    if let Some(piece) = (follow.choose)(clears) {
+        let landings = Landings::of_piece(&words[..levels], piece.index(), rows.stack);
+        let out = follow.children;
+        draw(simd, tables, well, &rows, piece.index(), landings, out);
+    }
+    Some(clears)
+}
+
+/// Returns the pieces that can clear lines, and the number of levels with reachable positions that may clear lines.
+/// Writes the landings that clear lines to `words`, indexed by level, unless it is empty.
+#[inline(always)]
+fn all_clears<S: Simd>(
+    simd: S,
+    tables: &Tables,
+    rows: &Rows,
+    runs: &StackRuns,
+    words: &mut [Seven],
+) -> (Clears, usize) {
     let zero = simd.load(&Seven::ZERO);
     let (mut once, mut twice) = (zero, zero);
     let mut reached = simd.load(&tables.inside);
     let mut level = 0;
     while level <= runs.last_level {
-        let next = blocked(simd, tables, &rows, level + 1);
+        let next = blocked(simd, tables, rows, level + 1);
         let (landings, further) = down(simd, reached, next);
         if let Some((one, several)) = runs.cleared_by(simd, tables, level, landings) {
             once = simd.or(once, one);
             twice = simd.or(twice, several);
-            words[level] = simd.store(one);
+            if let Some(word) = words.get_mut(level) {
+                *word = simd.store(one);
+            }
         }
         reached = further;
         level += 1;
@@ -144,16 +166,11 @@ pub(super) fn clears<S: Simd>(
             break;
         }
     }
-    clears.pieces = simd.non_zero(once);
-    clears.several = simd.non_zero(twice);
-    if let Some(follow) = follow
-        && let Some(piece) = (follow.choose)(clears)
-    {
-        let landings = Landings::of_piece(&words[..level], piece.index(), rows.stack);
-        let out = follow.children;
-        draw(simd, tables, well, &rows, piece.index(), landings, out);
-    }
-    Some(clears)
+    let clears = Clears {
+        pieces: simd.non_zero(once),
+        several: simd.non_zero(twice),
+    };
+    (clears, level)
 }
 
 /// The landings of a piece that clear lines.

@@ -12,7 +12,7 @@
 //! The features are numbered in this order. Rows are counted from the top of the stack, so most features stay the same
 //! if rows are added at the bottom.
 
-use crate::features::{self, Features, LANES, Rows};
+use crate::features::{self, Features, LANES, Lane, Rows, ones};
 use hatebeam_game::{Clears, Emulator, MAX_HEIGHT, Well};
 
 const COLUMNS: usize = 10;
@@ -72,20 +72,17 @@ pub const FEATURES: usize = FILLED.end();
 /// without them.
 pub const CLEARS_FEATURES: std::ops::Range<usize> = CLEARING.first..CLEARING_SEVERAL.end();
 
-/// For each value of a row, the value with bit `x` moved to bit `3x`.
-static SPREAD: [u32; ROW_VALUES] = {
-    let mut table = [0; ROW_VALUES];
-    let mut row = 0;
-    while row < ROW_VALUES {
-        let mut column = 0;
-        while column < COLUMNS {
-            table[row] |= (row as u32 >> column & 1) << (3 * column);
-            column += 1;
-        }
-        row += 1;
-    }
-    table
-};
+/// The bits that [`spread`] can set.
+const SPREAD: u32 = 0x0924_9249;
+
+/// Returns the row with bit `x` moved to bit `3x`.
+#[inline(always)]
+const fn spread(row: u32) -> u32 {
+    let row = (row | row << 16) & 0x0300_00ff;
+    let row = (row | row << 8) & 0x0300_f00f;
+    let row = (row | row << 4) & 0x030c_30c3;
+    (row | row << 2) & SPREAD
+}
 
 /// Flag of a [`Surrounding`] whose row has no enclosed cells.
 const CLEAN: u32 = 1 << (3 * COLUMNS);
@@ -102,8 +99,8 @@ impl Surrounding {
     /// Returns the cells of the row, with bit `x` for column `x`.
     #[inline(always)]
     fn row(self) -> u32 {
-        // Bit `3x` moves to bit `x` in four steps, the inverse of `SPREAD`.
-        let row = self.0 & 0x0924_9249;
+        // Bit `3x` moves to bit `x` in four steps, the inverse of `spread`.
+        let row = self.0 & SPREAD;
         let row = (row | row >> 2) & 0x030c_30c3;
         let row = (row | row >> 4) & 0x0300_f00f;
         let row = (row | row >> 8) & 0x0300_00ff;
@@ -131,37 +128,77 @@ pub(super) enum Input {
     Surrounding(Surrounding),
 }
 
+/// What the rows of 32 wells determine. The first index of each array is a row's index in the well (0 is the bottom
+/// row), the second a well. Entries for rows above the stack have no meaning.
+pub(crate) struct RowInputs {
+    /// The feature of the row's contents.
+    features: Rows,
+    surroundings: [[u32; LANES]; MAX_HEIGHT],
+    /// Number of filled cells of each well.
+    filled: Lane,
+}
+
+impl RowInputs {
+    pub(crate) fn new() -> RowInputs {
+        RowInputs {
+            features: [[0; LANES]; MAX_HEIGHT],
+            surroundings: [[0; LANES]; MAX_HEIGHT],
+            filled: [0; LANES],
+        }
+    }
+
+    /// Replaces the contents. `stacks` contains the heights of the stacks.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, rows: &Rows, open: &Rows, stacks: &Lane) {
+        let (mut above, mut twice_above) = ([0; LANES], [0; LANES]);
+        self.filled = [0; LANES];
+        for y in (0..MAX_HEIGHT).rev() {
+            let (features, surroundings) = (&mut self.features[y], &mut self.surroundings[y]);
+            let mut filled = [0; LANES];
+            for lane in 0..LANES {
+                let distance = stacks[lane].wrapping_sub(y as u16 + 1);
+                let row = rows[y][lane] & FULL;
+                let shut = !open[y][lane] & FULL;
+                filled[lane] = row;
+                features[lane] = distance.wrapping_mul(ROW_VALUES as u16) | row;
+                // Cells above the stack count as open, also those beyond the rows and columns of a small well.
+                let in_stack = u32::from(stacks[lane] > y as u16).wrapping_neg();
+                let here = spread(u32::from(shut)) & in_stack;
+                let clean = u32::from(row == shut) * CLEAN;
+                surroundings[lane] = here | above[lane] << 1 | twice_above[lane] << 2 | clean;
+                twice_above[lane] = above[lane];
+                above[lane] = here;
+            }
+            for (sum, filled) in self.filled.iter_mut().zip(ones(&filled)) {
+                *sum += filled;
+            }
+        }
+    }
+}
+
+// The feature of a row's contents fits into 16 bits.
+const _: () = assert!(MAX_HEIGHT * ROW_VALUES <= 1 << 16);
+
 /// A well, with what is known about it.
 pub(crate) struct Described<'a> {
-    pub(crate) well: &'a Well,
-    /// The open cells of several wells.
-    pub(crate) open: &'a Rows,
-    /// The lane of `open` with this well's open cells.
+    /// The rows of several wells.
+    pub(crate) rows: &'a RowInputs,
+    /// The index of this well in `rows`.
     pub(crate) lane: usize,
     pub(crate) features: &'a Features,
 }
 
 impl Described<'_> {
     /// Calls `each` with all active features of the well, except those of the [pieces that can clear
-    /// lines](clears_features).
+    /// lines](clears_features). The feature of the number of filled cells is the last.
     #[inline(always)]
     pub(super) fn inputs(&self, mut each: impl FnMut(Input)) {
+        let (rows, lane) = (self.rows, self.lane);
         let stack = usize::from(self.features.stack_height).min(MAX_HEIGHT);
-        let mut filled = 0;
-        // The bits of three interleaved rows. The lowest of the three bits of each column is for the current row.
-        let mut three = 0;
-        for distance in 0..stack {
-            let y = stack - 1 - distance;
-            let row = self.well.rows()[y] & FULL;
-            let shut = !self.open[y][self.lane] & FULL;
-            filled += row.count_ones();
-            each(Input::Feature(
-                (distance * ROW_VALUES) as u32 + u32::from(row),
-            ));
-            // The mask removes the bit that the shift moves from one column into the next.
-            three = (three << 1 & 0x36db_6db6) | SPREAD[usize::from(shut)];
-            let surrounding = Surrounding(three | (CLEAN * u32::from(row == shut)));
-            each(Input::Surrounding(surrounding));
+        let features = rows.features[..stack].iter();
+        for (features, surroundings) in features.zip(&rows.surroundings).rev() {
+            each(Input::Feature(u32::from(features[lane])));
+            each(Input::Surrounding(Surrounding(surroundings[lane])));
         }
         let lowest = usize::from(self.features.surface_height).min(MAX_HEIGHT);
         let [covered, enclosed, enclosed_rows] = self.features.all.map(usize::from);
@@ -171,7 +208,8 @@ impl Described<'_> {
         each(Input::Feature(ENCLOSED_ROWS.feature(enclosed_rows)));
         each(Input::Feature(ENCLOSED.feature(enclosed)));
         each(Input::Feature(COVERED.feature(covered)));
-        each(Input::Feature(FILLED.feature(filled as usize / 2)));
+        let filled = usize::from(rows.filled[lane]);
+        each(Input::Feature(FILLED.feature(filled / 2)));
     }
 }
 
@@ -190,6 +228,7 @@ pub struct FeatureLister {
     sees_clears: bool,
     features: [Features; LANES],
     open: Rows,
+    rows: Box<RowInputs>,
     active: Vec<u32>,
 }
 
@@ -201,6 +240,7 @@ impl FeatureLister {
             sees_clears,
             features: [Features::default(); LANES],
             open: [[0; LANES]; MAX_HEIGHT],
+            rows: Box::new(RowInputs::new()),
             active: Vec::new(),
         }
     }
@@ -209,14 +249,14 @@ impl FeatureLister {
     pub fn list(&mut self, wells: &[Well], mut each: impl FnMut(&[u32])) {
         let (level, geometry) = (self.emulator.level(), self.emulator.geometry());
         for wells in wells.chunks(LANES) {
-            features::count_open(level, geometry, wells, &mut self.features, &mut self.open);
+            let (open, rows) = (&mut self.open, Some(&mut *self.rows));
+            features::count_open(level, geometry, wells, &mut self.features, open, rows);
             for (lane, well) in wells.iter().enumerate() {
                 let features = &self.features[lane];
                 let active = &mut self.active;
                 active.clear();
                 let described = Described {
-                    well,
-                    open: &self.open,
+                    rows: &self.rows,
                     lane,
                     features,
                 };

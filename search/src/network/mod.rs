@@ -15,8 +15,8 @@ mod registry;
 mod sum;
 
 pub use file::{MAX_HEADER_BYTES, MAX_NETWORK_BYTES, NetworkError};
-pub(crate) use inputs::Described;
 pub use inputs::{CLEARS_FEATURES, FEATURES, FeatureLister};
+pub(crate) use inputs::{Described, RowInputs};
 use sum::{ClearsRange, Memory};
 
 use hatebeam_game::{Clears, SimdLevel};
@@ -191,30 +191,22 @@ impl NetworkScorer {
     /// that can clear lines, which take longer to find than the bound.
     #[inline]
     pub(crate) fn begin(&mut self, level: SimdLevel, well: &Described<'_>) -> i32 {
-        match self.network.blocks {
-            1 => self.begin_blocks::<1>(level, well),
-            _ => self.begin_blocks::<2>(level, well),
-        }
-    }
-
-    #[inline(always)]
-    fn begin_blocks<const BLOCKS: usize>(&mut self, level: SimdLevel, well: &Described<'_>) -> i32 {
-        let sum = sum::sum::<BLOCKS>(level, &self.network, &mut self.memory, well);
-        self.sum[..BLOCKS].copy_from_slice(&sum);
-        match &self.network.clears_range {
-            Some(range) => range.upper_bound(&self.network, &sum),
-            None => i32::MAX,
+        let (network, memory) = (&*self.network, &mut self.memory);
+        let [first, _] = &mut self.sum;
+        match network.blocks {
+            1 => sum::begin(level, network, memory, well, std::array::from_mut(first)),
+            _ => sum::begin(level, network, memory, well, &mut self.sum),
         }
     }
 
     /// Returns the value of the well passed to [`NetworkScorer::begin`], as a multiple of 1/[`VALUE_ONE`]. `clears` are
     /// the pieces that can clear lines in this well.
     #[inline]
-    pub(crate) fn finish(&self, clears: Clears) -> i32 {
+    pub(crate) fn finish(&self, level: SimdLevel, clears: Clears) -> i32 {
         let (network, [first, second]) = (&*self.network, self.sum);
         match network.blocks {
-            1 => sum::value(network, [first], clears),
-            _ => sum::value(network, [first, second], clears),
+            1 => sum::value(level, network, [first], clears),
+            _ => sum::value(level, network, [first, second], clears),
         }
     }
 }

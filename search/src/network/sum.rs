@@ -9,11 +9,11 @@ const MEMORY: usize = 1 << 13;
 
 /// A cache of sums of weights. A [`Surrounding`] (a row with the two rows above it) determines most features of the
 /// row. The cache contains the sum of the weights of these features. The wells of a beam have most of their rows in
-/// common, so nearly all sums are found in the cache.
+/// common: of the 13 sums for a child in a beam of 100,000 wells, 2 are not in the cache.
 pub(crate) struct Memory {
     /// The surrounding in each slot, with the highest bit set. An empty slot contains 0.
     keys: Box<[u32]>,
-    /// The blocks of the sum in each slot.
+    /// The blocks of the sum in each slot, and then the blocks of a sum of zero.
     sums: Box<[Block]>,
 }
 
@@ -21,8 +21,26 @@ impl Memory {
     pub(crate) fn new(network: &Network) -> Memory {
         Memory {
             keys: vec![0; MEMORY].into(),
-            sums: vec![Block::ZERO; MEMORY * network.blocks].into(),
+            sums: vec![Block::ZERO; (MEMORY + 1) * network.blocks].into(),
         }
+    }
+
+    /// Returns the key of a surrounding, and its slot.
+    #[inline(always)]
+    fn place(surrounding: Surrounding) -> (u32, usize) {
+        let key = surrounding.0 | 1 << 31;
+        let at = key.wrapping_mul(0x9e37_79b1) >> (32 - MEMORY.ilog2());
+        (key, at as usize)
+    }
+
+    /// Returns the sum for a surrounding and true, or zeros and false if it is not in the cache.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn get<const BLOCKS: usize>(&self, surrounding: Surrounding) -> (&[Block; BLOCKS], bool) {
+        let (key, at) = Memory::place(surrounding);
+        let is_hit = self.keys[at] == key;
+        let at = std::hint::select_unpredictable(is_hit, at, MEMORY);
+        (&self.sums.as_chunks::<BLOCKS>().0[at], is_hit)
     }
 
     /// Returns the sum for a surrounding. If it is not in the cache, calls `calculate` to replace a sum.
@@ -32,8 +50,7 @@ impl Memory {
         surrounding: Surrounding,
         calculate: impl FnOnce(&mut [Block; BLOCKS]),
     ) -> &[Block; BLOCKS] {
-        let key = surrounding.0 | 1 << 31;
-        let at = (key.wrapping_mul(0x9e37_79b1) >> (32 - MEMORY.ilog2())) as usize;
+        let (key, at) = Memory::place(surrounding);
         let sum = &mut self.sums.as_chunks_mut::<BLOCKS>().0[at];
         if self.keys[at] != key {
             self.keys[at] = key;
@@ -75,38 +92,41 @@ fn add_all<const BLOCKS: usize>(
     });
 }
 
-/// Returns the sum of the bias and the weights of a well's features, except those of the pieces that can clear
-/// lines.
+/// Replaces `sum` with the sum of the bias and the weights of a well's features, except those of the pieces that can
+/// clear lines. Returns an upper bound of [`value`] for any such pieces.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
-pub(super) fn sum<const BLOCKS: usize>(
+pub(super) fn begin<const BLOCKS: usize>(
     level: SimdLevel,
     network: &Network,
     memory: &mut Memory,
     well: &Described<'_>,
-) -> [Block; BLOCKS] {
-    let mut sum = [Block::ZERO; BLOCKS];
+    sum: &mut [Block; BLOCKS],
+) -> i32 {
     sum.copy_from_slice(&network.bias[..BLOCKS]);
     match level {
-        SimdLevel::Portable => add_all(network, well, &mut sum),
+        SimdLevel::Portable => add_all(network, well, sum),
         // The 16 lanes of the built-in networks fill an AVX2 register. Only 32 lanes could gain from AVX-512.
         // SAFETY: the level comes from an emulator, so the processor supports it. `Evaluator::new`
         // asserts this. AVX-512 includes AVX2.
         #[cfg(target_arch = "x86_64")]
-        _ => unsafe { x86::add_all(network, memory, well, &mut sum) },
+        _ => return unsafe { x86::begin(network, memory, well, sum) },
         #[cfg(not(target_arch = "x86_64"))]
         _ => well.inputs(|input| match input {
-            Input::Feature(feature) => add(&mut sum, network.row(feature)),
+            Input::Feature(feature) => add(sum, network.row(feature)),
             Input::Surrounding(surrounding) => {
                 let row = memory.sum(surrounding, |sum| {
                     *sum = [Block::ZERO; BLOCKS];
                     surrounding.features(|feature| add(sum, network.row(feature)));
                 });
-                add(&mut sum, row);
+                add(sum, row);
             }
         }),
     }
-    sum
+    match &network.clears_range {
+        Some(range) => range.upper_bound(network, sum),
+        None => i32::MAX,
+    }
 }
 
 /// Returns the weighted sum of the clamped lanes.
@@ -124,11 +144,20 @@ fn clamped_value<const BLOCKS: usize>(network: &Network, sum: &[Block; BLOCKS]) 
 
 /// Returns the value of a well. `sum` contains the sum of the weights of its other features.
 #[inline]
+#[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 pub(super) fn value<const BLOCKS: usize>(
+    level: SimdLevel,
     network: &Network,
     mut sum: [Block; BLOCKS],
     clears: Clears,
 ) -> i32 {
+    #[cfg(target_arch = "x86_64")]
+    if level != SimdLevel::Portable {
+        // SAFETY: as in `begin`.
+        return unsafe { x86::value(network, &sum, clears) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = level;
     for feature in clears_features(clears) {
         add(&mut sum, network.row(feature));
     }
@@ -165,12 +194,7 @@ impl ClearsRange {
     }
 
     /// Returns an upper bound of [`value`] for any pieces that can clear lines.
-    #[inline]
-    pub(super) fn upper_bound<const BLOCKS: usize>(
-        &self,
-        network: &Network,
-        sum: &[Block; BLOCKS],
-    ) -> i32 {
+    fn upper_bound<const BLOCKS: usize>(&self, network: &Network, sum: &[Block; BLOCKS]) -> i32 {
         let mut highest = *sum;
         let mut wraps = 0;
         for (highest, (best, worst)) in highest.iter_mut().zip(self.best.iter().zip(&self.worst)) {
@@ -192,7 +216,10 @@ impl ClearsRange {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Block, Described, Input, Memory, Network, Surrounding};
+    use super::{
+        Block, ClearsRange, Described, Input, LIMITS, Memory, Network, Surrounding, clears_features,
+    };
+    use hatebeam_game::{Clears, MAX_HEIGHT};
     use std::arch::x86_64::*;
 
     // SAFETY, for every unsafe block in this module: memory is accessed only through references to `Block`s, which
@@ -226,32 +253,124 @@ mod x86 {
         }
     }
 
-    /// Adds the weights of a well's features to `sum`.
+    /// Like [`super::clamped_value`].
+    #[inline(always)]
+    unsafe fn clamped_value<const BLOCKS: usize>(
+        network: &Network,
+        sums: [__m256i; BLOCKS],
+    ) -> i32 {
+        // SAFETY: as above.
+        unsafe {
+            let mut value = _mm256_setzero_si256();
+            for ((sum, output), limit) in sums.into_iter().zip(&network.output).zip(&LIMITS) {
+                let limit = load(limit);
+                let least = _mm256_sub_epi16(_mm256_setzero_si256(), limit);
+                let clamped = _mm256_max_epi16(least, _mm256_min_epi16(sum, limit));
+                value = _mm256_add_epi32(value, _mm256_madd_epi16(clamped, load(output)));
+            }
+            let half = _mm_add_epi32(
+                _mm256_castsi256_si128(value),
+                _mm256_extracti128_si256::<1>(value),
+            );
+            let quarter = _mm_add_epi32(half, _mm_shuffle_epi32::<0b01_00_11_10>(half));
+            let all = _mm_add_epi32(quarter, _mm_shuffle_epi32::<0b10_11_00_01>(quarter));
+            _mm_cvtsi128_si32(all)
+        }
+    }
+
+    /// Like [`ClearsRange::upper_bound`].
+    #[inline(always)]
+    unsafe fn upper_bound<const BLOCKS: usize>(
+        range: &ClearsRange,
+        network: &Network,
+        mut sums: [__m256i; BLOCKS],
+    ) -> i32 {
+        // SAFETY: as above.
+        unsafe {
+            let mut wraps = _mm256_setzero_si256();
+            for (sum, (best, worst)) in sums.iter_mut().zip(range.best.iter().zip(&range.worst)) {
+                let (best, worst) = (load(best), load(worst));
+                let (highest, lowest) =
+                    (_mm256_add_epi16(*sum, best), _mm256_add_epi16(*sum, worst));
+                let differ = |exact, saturated| _mm256_xor_si256(exact, saturated);
+                let above = differ(highest, _mm256_adds_epi16(*sum, best));
+                let below = differ(lowest, _mm256_adds_epi16(*sum, worst));
+                wraps = _mm256_or_si256(wraps, _mm256_or_si256(above, below));
+                *sum = highest;
+            }
+            if _mm256_testz_si256(wraps, wraps) == 0 {
+                return i32::MAX;
+            }
+            clamped_value(network, sums)
+        }
+    }
+
+    /// Like [`super::value`].
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) unsafe fn add_all<const BLOCKS: usize>(
+    pub(super) unsafe fn value<const BLOCKS: usize>(
+        network: &Network,
+        sum: &[Block; BLOCKS],
+        clears: Clears,
+    ) -> i32 {
+        // SAFETY: as above.
+        unsafe {
+            let mut sums = [_mm256_setzero_si256(); BLOCKS];
+            let [pieces, several] = clears_features(clears).map(|at| network.row::<BLOCKS>(at));
+            for (sums, (sum, (pieces, several))) in sums
+                .iter_mut()
+                .zip(sum.iter().zip(pieces.iter().zip(several)))
+            {
+                let more = _mm256_add_epi16(load(pieces), load(several));
+                *sums = _mm256_add_epi16(load(sum), more);
+            }
+            clamped_value(network, sums)
+        }
+    }
+
+    /// Like [`super::begin`], but adds to `sum`, which contains the bias.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) unsafe fn begin<const BLOCKS: usize>(
         network: &Network,
         memory: &mut Memory,
         well: &Described<'_>,
         sum: &mut [Block; BLOCKS],
-    ) {
+    ) -> i32 {
         // SAFETY: as above.
         unsafe {
             let mut sums = [_mm256_setzero_si256(); BLOCKS];
             for (sums, sum) in sums.iter_mut().zip(sum.iter()) {
                 *sums = load(sum);
             }
+            // Sums that are not in the cache are added at the end. A branch for each row would be mispredicted twice a
+            // well.
+            let (mut misses, mut missed) = ([Surrounding::default(); MAX_HEIGHT], 0);
             well.inputs(|input| {
                 let row = match input {
                     Input::Feature(feature) => network.row::<BLOCKS>(feature),
-                    Input::Surrounding(surrounding) => memory
-                        .sum::<BLOCKS>(surrounding, |sum| calculate(network, surrounding, sum)),
+                    Input::Surrounding(surrounding) => {
+                        let (row, is_hit) = memory.get::<BLOCKS>(surrounding);
+                        misses[missed % MAX_HEIGHT] = surrounding;
+                        missed += usize::from(!is_hit);
+                        row
+                    }
                 };
                 for (sums, row) in sums.iter_mut().zip(row) {
                     *sums = _mm256_add_epi16(*sums, load(row));
                 }
             });
+            for &surrounding in &misses[..missed] {
+                let row =
+                    memory.sum::<BLOCKS>(surrounding, |sum| calculate(network, surrounding, sum));
+                for (sums, row) in sums.iter_mut().zip(row) {
+                    *sums = _mm256_add_epi16(*sums, load(row));
+                }
+            }
             for (sums, sum) in sums.iter().zip(sum) {
                 _mm256_store_si256(sum.0.as_mut_ptr().cast(), *sums);
+            }
+            match &network.clears_range {
+                Some(range) => upper_bound(range, network, sums),
+                None => i32::MAX,
             }
         }
     }

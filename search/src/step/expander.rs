@@ -90,9 +90,12 @@ impl<'a> Expander<'a> {
             self.evaluator
                 .score_from(floor, &self.wells, &self.lines, scores);
             for index in 0..self.wells.len() {
+                let score = self.scores[index];
+                if score < floor {
+                    continue;
+                }
                 let well = NodeWell::pack(geometry, &self.wells[index]);
                 let hash = well.hash();
-                let score = self.scores[index];
                 let table = layout.table_of(hash);
                 if !self.candidates.accepts(table, rank(score, hash)) {
                     continue;
