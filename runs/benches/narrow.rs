@@ -9,6 +9,8 @@
 //! Options, after `--`:
 //!
 //! - `--width N` and `--quiescence NAME` measure only this width and this quiescence.
+//! - `--evaluator NAME` sets the evaluator, such as patterns or the built-in network chains [default: the evaluator of a
+//!   run that names none].
 //! - `--seconds S` sets the time for each line [default: 5].
 //! - `--threads N` sets the number of threads [default: 2].
 //! - `--dir DIR` sets the folder for the runs [default: the folder for temporary files].
@@ -19,7 +21,7 @@ use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_runs::{
     EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, WellSpec, game_to,
 };
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Network, Quiescence};
 use hatebeam_store::{DepthRecord, StoreError};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
@@ -73,14 +75,20 @@ impl Observer for Last {
     fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
+/// Returns the evaluator that `--evaluator` names.
+fn evaluator() -> EvaluatorKind {
+    let Some(name) = option::<String>("--evaluator") else {
+        return EvaluatorKind::default_for(Geometry::STANDARD);
+    };
+    let network = Network::shipped(&name).map(|network| EvaluatorKind::Network(network.digest()));
+    let mut kinds = EvaluatorKind::ALL.into_iter().chain(network);
+    let named = |kind: &EvaluatorKind| kind.name() == name || Some(*kind) == network;
+    kinds.find(named).expect("the evaluator exists")
+}
+
 /// Searches whole games with beams of this width until `seconds` have passed, and prints the speed.
 fn games(width: u64, quiescence: Quiescence, seconds: f64) {
-    let spec = spec(
-        width,
-        Geometry::STANDARD,
-        EvaluatorKind::Patterns,
-        quiescence,
-    );
+    let spec = spec(width, Geometry::STANDARD, evaluator(), quiescence);
     let (mut games, mut depths, mut children) = (0, 0, 0);
     let (mut time, mut searched_for, mut cpu) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     while games < 2 || time.as_secs_f64() < seconds {
