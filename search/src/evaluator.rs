@@ -573,8 +573,8 @@ impl Evaluator {
                 if self.quiescence == Quiescence::First && !uses_clears {
                     followed = self.emulator.first_clear(well, lowest, children);
                 } else if self.quiescence != Quiescence::Off || uses_clears {
-                    let follow = Follow { choose, children };
-                    let follow = Some(follow).filter(|_| self.quiescence != Quiescence::Off);
+                    let follows = self.quiescence != Quiescence::Off;
+                    let follow = follows.then_some(Follow { choose, children });
                     clears = self.emulator.clears(well, lowest, follow);
                     followed = choose(clears);
                 }
