@@ -10,14 +10,16 @@
 //! A [`Splicer`] improves the longest game by simulated annealing (`walk`): it replaces short parts by other ways, millions of
 //! times a second. When it finds nothing longer, it adds detours to the graph (`detours`).
 
+mod bound;
 mod detours;
 mod graph;
 mod walk;
 
 pub use graph::MAX_WELLS;
 
+use bound::bound;
 use detours::Detours;
-use graph::WellGraph;
+use graph::{PIECES, WellGraph};
 use hatebeam_game::{Emulator, Well};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -181,6 +183,22 @@ impl Splicer {
     /// Returns the number of pieces of the game.
     pub fn pieces(&self) -> usize {
         self.game.len()
+    }
+
+    /// Returns an upper bound for the number of pieces of games among the wells of the graph in which HATETRIS gives, in each
+    /// well of this game, the same piece as in this game, and in all other wells the piece of HATETRIS Mild. Games with other
+    /// excluded pieces can be longer. It takes 0.13 seconds for 53,389 wells.
+    pub fn most_pieces(&self) -> usize {
+        let mut ranks = vec![0; self.graph.len()];
+        let walk = Walk::new(&self.graph, &self.game, 0).expect("all games of a splicer are valid");
+        for (&well, &rank) in self.game.iter().zip(walk.ranks()) {
+            ranks[well as usize] = rank;
+        }
+        let next = |well| match usize::from(ranks[well as usize]) {
+            PIECES => &[],
+            rank => self.graph.children(well, rank),
+        };
+        bound(&self.graph, self.game[0], next).most
     }
 
     /// Returns the number of parts for which another way was searched.

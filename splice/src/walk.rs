@@ -91,6 +91,11 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
+    /// Returns, for each well of the game, the rank of the piece that the enemy gives there, or [`PIECES`] if all are excluded.
+    pub(crate) fn ranks(&self) -> &[u8] {
+        &self.ranks
+    }
+
     /// Anneals the game: the probability that a try can lose five pieces falls from a half to zero, and that it can lose ten
     /// is the square of this. If `watch` ends the step, ends early.
     pub(crate) fn anneal(&mut self, tries: u64, watch: &dyn Watch) -> Annealed {

@@ -49,6 +49,8 @@ pub(crate) struct SpliceArgs {
 struct ResultJson {
     /// Number of wells in the graph.
     wells: usize,
+    /// Upper bound for the pieces of games in the graph with the same excluded pieces.
+    most_pieces: usize,
     score: u32,
     pieces: usize,
     /// Score of the longest game given.
@@ -89,6 +91,7 @@ impl SpliceArgs {
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
         let result = ResultJson {
             wells: splicer.graph_wells(),
+            most_pieces: splicer.most_pieces(),
             score: record.score,
             pieces: record.turns.len(),
             was_score: longest.score,
@@ -194,11 +197,12 @@ impl Watch for StepWatch<'_> {
 impl ResultJson {
     fn text(&self) -> String {
         format!(
-            "score     {} (was {})\npieces    {} (was {})\nwells     {}\ntried     {} parts\ntime      {}\nreplay    {}\n",
+            "score     {} (was {})\npieces    {} (was {}, at most {})\nwells     {}\ntried     {} parts\ntime      {}\nreplay    {}\n",
             self.score,
             self.was_score,
             self.pieces,
             self.was_pieces,
+            self.most_pieces,
             grouped(self.wells as u64),
             grouped(self.tried),
             duration(Duration::from_secs_f64(self.seconds)),
