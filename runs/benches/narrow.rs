@@ -201,7 +201,7 @@ fn main() {
     }
     let only_width: Option<u64> = option("--width");
     let only_quiescence: Option<String> = option("--quiescence");
-    for quiescence in [Quiescence::Off, Quiescence::First] {
+    for quiescence in [Quiescence::Off, Quiescence::First, Quiescence::FirstOfBest] {
         for width in [100, 1_000, 10_000] {
             let is_skipped = only_width.is_some_and(|only| only != width)
                 || only_quiescence

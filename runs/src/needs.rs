@@ -2,7 +2,7 @@
 
 use crate::retention::Retention;
 use crate::spec::LoopRule;
-use hatebeam_search::{TABLE_WELLS, buffer_bytes};
+use hatebeam_search::{Quiescence, TABLE_WELLS, buffer_bytes};
 
 /// Upper bound on the memory per well of the beam's width, in bytes, without the buffers of the threads.
 const MEMORY_PER_WELL: u64 = 100;
@@ -28,6 +28,13 @@ pub fn memory_of_loops(width: u64, loops: LoopRule) -> u64 {
         LoopRule::Ignore => 0,
         LoopRule::Exact => width * MEMORY_OF_LOOPS_PER_WELL,
     }
+}
+
+/// Returns an upper bound on the additional memory of a run of this width if a depth first gathers more children than it
+/// keeps, in bytes.
+pub fn memory_of_quiescence(width: u64, quiescence: Quiescence) -> u64 {
+    let children = quiescence.children_per_well().unwrap_or(1) as u64;
+    width * MEMORY_PER_WELL * (children - 1)
 }
 
 /// Returns the greatest width of a run that fits in `memory` bytes with `threads` search threads.

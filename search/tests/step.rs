@@ -59,7 +59,11 @@ fn brute_force(
             }
         }
     }
-    let mut all: Vec<Node> = best.into_values().collect();
+    best_of(width, best.into_values().collect())
+}
+
+/// Returns the `width` best nodes, in the order of their wells.
+fn best_of(width: usize, mut all: Vec<Node>) -> Vec<Node> {
     all.sort_by_key(|node| {
         let ties = node.well.hash() as u32;
         (std::cmp::Reverse((node.score, ties)), node.well)
@@ -103,6 +107,45 @@ fn step_matches_brute_force() {
 }
 
 #[test]
+fn step_with_two_cuts_matches_brute_force() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    for kind in [EvaluatorKind::Knewjade, EvaluatorKind::Patterns] {
+        for (width, sigmas) in [(1, 8.0), (37, 8.0), (1500, 8.0), (1500, -3.0)] {
+            let spec = EvaluatorSpec::new(kind, Quiescence::FirstOfBest);
+            let layout = ShardLayout::new(width, 4);
+            let fast = Step::new(&emulator, spec, layout, 2).unwrap();
+            let fast = fast.with_sigmas(sigmas);
+            let own = EvaluatorSpec::new(kind, Quiescence::Off);
+            let mut first =
+                Evaluator::new(&emulator, &EvaluatorSpec::new(kind, Quiescence::First)).unwrap();
+            let mut frontier = Frontier::new(0, [root()], layout);
+            let mut changed = 0;
+            for _ in 0..16 {
+                let mut expected = brute_force(&emulator, &own, &sorted(&frontier), 3 * width);
+                let by_own_scores = best_of(width, expected.clone());
+                let mut scores = Vec::new();
+                for node in &mut expected {
+                    let well = node.well.unpack(GEOMETRY).unwrap();
+                    first.score(&[well], &[node.lines], &mut scores);
+                    node.score = scores[0];
+                }
+                let expected = best_of(width, expected);
+                frontier = step(&fast, &frontier);
+                assert_eq!(
+                    sorted(&frontier),
+                    expected,
+                    "{kind:?} {width} depth {}",
+                    frontier.depth
+                );
+                let wells = |nodes: &[Node]| nodes.iter().map(|node| node.well).collect::<Vec<_>>();
+                changed += u32::from(wells(&expected) != wells(&by_own_scores));
+            }
+            assert!(changed > 0 || width == 1, "the second cut changed nothing");
+        }
+    }
+}
+
+#[test]
 fn step_with_any_width_matches_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off);
@@ -124,6 +167,7 @@ fn digest_does_not_depend_on_threads_simd_level_or_room() {
     // `Quiescence::First` scores ten times as many wells, so the width is smaller. With this width,
     // there is a single table with room for the whole frontier, so no depth is repeated.
     check_digest_independence(Quiescence::First, 300);
+    check_digest_independence(Quiescence::FirstOfBest, 2500);
 }
 
 /// Checks that the digests do not depend on threads, SIMD levels or the room in the tables. Returns

@@ -14,16 +14,37 @@ pub trait Scorer {
     /// Replaces the contents of `out` with the scores of `wells`. For each well, `lines` contains the number of lines
     /// cleared so far.
     fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>);
+
+    /// Returns the number of children for each well of the width that [`score`](Scorer::score) scores, or `None` if it scores
+    /// all. The others are dropped by their scores from [`score_own`](Scorer::score_own).
+    fn children_per_well(&self) -> Option<usize> {
+        None
+    }
+
+    /// Like [`score`](Scorer::score), but cheaper and less exact.
+    fn score_own(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
+        self.score(wells, lines, out);
+    }
 }
 
 impl Scorer for Evaluator {
     fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         Evaluator::score(self, wells, lines, out);
     }
+
+    fn children_per_well(&self) -> Option<usize> {
+        self.quiescence().children_per_well()
+    }
+
+    fn score_own(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
+        self.score_own_from(i32::MIN, wells, lines, out);
+    }
 }
 
 /// Number of parents whose children are scored together.
 const PARENTS: usize = 32;
+/// Number of candidates that are scored together after the first cut.
+const RESCORED: usize = 512;
 /// Maximum number of candidates, as a multiple of the width. At this number, all but the best `width` candidates are
 /// dropped.
 const ROOM: usize = 4;
@@ -188,9 +209,24 @@ impl Beam {
     }
 }
 
+/// The noise of a depth.
+#[derive(Clone, Copy)]
+struct NoiseOfDepth {
+    noise: Noise,
+    deviation: f64,
+}
+
+impl NoiseOfDepth {
+    /// Returns the rank of a well with this hash: the upper 32 bits are the score with noise, offset to be unsigned, and the
+    /// lower 32 bits are those of the hash.
+    fn rank(self, score: i32, hash: u64) -> u64 {
+        let score = score.saturating_add(self.noise.of(hash, self.deviation));
+        u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Candidate {
-    /// The upper 32 bits are the score, offset to be unsigned. The lower 32 bits are those of the well's hash.
     rank: u64,
     well: NodeWell,
     lines: u16,
@@ -283,6 +319,34 @@ impl Candidates {
         }
     }
 
+    /// Drops candidates beyond the width, gives the others the scores of `scorer`, and keeps the best `width` of them.
+    fn rescore(
+        &mut self,
+        geometry: Geometry,
+        scorer: &mut impl Scorer,
+        noise: NoiseOfDepth,
+        width: usize,
+    ) {
+        self.keep_best();
+        let (mut wells, mut lines, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+        for chunk in self.found.chunks_mut(RESCORED) {
+            wells.clear();
+            lines.clear();
+            for candidate in &*chunk {
+                let well = candidate.well.unpack(geometry);
+                wells.push(well.expect("all candidates are valid wells"));
+                lines.push(candidate.lines);
+            }
+            scorer.score(&wells, &lines, &mut scores);
+            for (candidate, &score) in chunk.iter_mut().zip(&scores) {
+                candidate.rank = noise.rank(score, candidate.well.hash());
+            }
+        }
+        let gathered = std::mem::replace(&mut self.width, width);
+        self.keep_best();
+        self.width = gathered;
+    }
+
     fn take(&mut self) -> Depth {
         self.keep_best();
         let lines = self.found.iter().map(|candidate| candidate.lines);
@@ -320,7 +384,9 @@ pub fn run_beam(
         died: false,
     };
     let mut past = settings.past(geometry);
-    let mut candidates = Candidates::new(settings.width.max(1));
+    let width = settings.width.max(1);
+    let per_well = scorer.children_per_well();
+    let mut candidates = Candidates::new(width * per_well.unwrap_or(1));
     let (mut children, mut known) = (Children::new(), Vec::new());
     let (mut wells, mut parents, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     let mut lines: Vec<u16> = Vec::new();
@@ -328,7 +394,10 @@ pub fn run_beam(
         if cancel.load(Ordering::Relaxed) {
             break;
         }
-        let deviation = settings.noise.deviation(depth);
+        let noise = NoiseOfDepth {
+            noise: settings.noise,
+            deviation: settings.noise.deviation(depth),
+        };
         let frontier = &beam.depths[depth - 1];
         for (chunk, packed) in frontier.wells.chunks(PARENTS).enumerate() {
             wells.clear();
@@ -352,19 +421,22 @@ pub fn run_beam(
                 let after = children.lines().iter();
                 lines.extend(after.map(|&more| before.saturating_add(u16::from(more))));
             }
-            scorer.score(&wells, &lines, &mut scores);
+            match per_well {
+                Some(_) => scorer.score_own(&wells, &lines, &mut scores),
+                None => scorer.score(&wells, &lines, &mut scores),
+            }
             for (index, well) in wells.iter().enumerate() {
                 let well = NodeWell::pack(geometry, well);
-                let hash = well.hash();
-                let noise = settings.noise.of(hash, deviation);
-                let score = scores[index].saturating_add(noise);
                 let child = Candidate {
-                    rank: u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff),
+                    rank: noise.rank(scores[index], well.hash()),
                     well,
                     lines: lines[index],
                 };
                 candidates.add(parents[index], child);
             }
+        }
+        if per_well.is_some() {
+            candidates.rescore(geometry, scorer, noise, width);
         }
         let next = candidates.take();
         if next.wells.is_empty() {

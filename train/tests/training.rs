@@ -98,8 +98,12 @@ fn patterns() -> EvaluatorSpec {
 }
 
 fn beam(width: usize, noise: Noise) -> Beam {
+    beam_of(&patterns(), width, noise)
+}
+
+fn beam_of(spec: &EvaluatorSpec, width: usize, noise: Noise) -> Beam {
     let emulator = emulator();
-    let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
+    let mut evaluator = Evaluator::new(&emulator, spec).unwrap();
     let settings = BeamSettings {
         starts: vec![Well::EMPTY],
         width,
@@ -126,10 +130,15 @@ fn facts(trainer: &Trainer) -> String {
 
 #[test]
 fn frontiers_equal_those_of_search_step() {
-    let width = 150;
-    let beam = beam(width, Noise::default());
+    check_frontiers(patterns(), 150);
+    let two_cuts = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::FirstOfBest);
+    check_frontiers(two_cuts, 60);
+}
+
+fn check_frontiers(spec: EvaluatorSpec, width: usize) {
+    let beam = beam_of(&spec, width, Noise::default());
     let layout = ShardLayout::local(width);
-    let step = Step::new(&emulator(), patterns(), layout, 1).unwrap();
+    let step = Step::new(&emulator(), spec, layout, 1).unwrap();
     let root = Node {
         score: 0,
         well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),

@@ -11,7 +11,7 @@ use hatebeam_report::bytes;
 use hatebeam_runs::{
     EndReason, GroupLimits, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunSpec,
     SearchEnd, SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed,
-    memory_of_loops, result_of,
+    memory_of_loops, memory_of_quiescence, result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
 use hatebeam_telemetry::{
@@ -167,8 +167,10 @@ impl SearchArgs {
     fn check_limits(&self, spec: &RunSpec, state: &StateFolder) -> anyhow::Result<()> {
         let width = spec.width;
         let threads = self.threads.count();
-        let without_loops = memory_needed(width, threads);
-        let memory = without_loops + memory_of_loops(width, spec.loops);
+        let least = memory_needed(width, threads);
+        let memory = least
+            + memory_of_loops(width, spec.loops)
+            + memory_of_quiescence(width, spec.evaluator.quiescence);
         let depths = self
             .max_depth
             .map_or(DEPTHS, |max| max.saturating_sub(spec.start_depth()))
@@ -191,7 +193,7 @@ impl SearchArgs {
             && memory > available
         {
             let most = max_width(available, threads) as f64;
-            let fits = (most * without_loops as f64 / memory as f64) as u64;
+            let fits = (most * least as f64 / memory as f64) as u64;
             bail!(
                 "a run of width {width} needs {} of memory, and {} is available: pass --width {} or less, or \
                  --ignore-limits",

@@ -4,7 +4,7 @@
 //! The *rank* of a child is its score with a tie-break. The *cut* is the lowest rank with which a child
 //! survives.
 
-use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, Ties, rank, score_of};
+use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, rank, score_of};
 use super::layout::ShardLayout;
 use super::pool::on_threads;
 use super::{lock, sort};
@@ -174,12 +174,7 @@ impl Candidates {
             }
             search.cut()
         };
-        if let Ties::First(count) = cut.ties {
-            let mut tied = self.tied(cut.rank);
-            tied.sort_unstable();
-            tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-            cut.ties = Ties::Listed(tied);
-        }
+        cut.list_ties(|rank| self.tied(rank));
         cut
     }
 
@@ -216,19 +211,11 @@ impl Candidates {
 
     /// Removes all children and returns the survivors of each shard, sorted by packed well.
     ///
-    /// [`Ties::First`] does not identify the survivors, so this method treats it like [`Ties::All`].
-    /// The caller must replace it with [`Ties::Listed`].
+    /// [`Ties::First`](super::Ties::First) does not identify the survivors, so this method treats it like [`Ties::All`](super::Ties::All).
+    /// The caller must replace it with [`Ties::Listed`](super::Ties::Listed).
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
         let (shards, tables) = (self.layout.shards(), self.layout.tables_per_shard());
-        let survives = |node: &Node| {
-            let rank = rank(node.score, node.well.hash());
-            rank > cut.rank
-                || rank == cut.rank
-                    && match &cut.ties {
-                        Ties::Listed(wells) => wells.binary_search(&node.well).is_ok(),
-                        Ties::All | Ties::First(_) => true,
-                    }
-        };
+        let survives = |node: &Node| cut.survives(node);
         let select_shard = |tables: &[Mutex<Table>]| {
             // Counting the survivors first saves memory: a growing vector needs up to three times as
             // much.

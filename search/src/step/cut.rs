@@ -5,7 +5,7 @@
 //! the cut. In the second round, the children with that digit are counted by the second digit, and so
 //! on. Four rounds find the exact rank of the cut. The machines exchange only counts, not wells.
 
-use crate::node::NodeWell;
+use crate::node::{Node, NodeWell};
 
 /// Number of digits of a rank.
 pub const DIGITS: u32 = 4;
@@ -113,6 +113,28 @@ impl Cut {
             Ties::First(wanted as u64)
         };
         Cut { rank, ties }
+    }
+
+    /// Returns whether a child survives. [`Ties::First`] does not identify the survivors, so it counts like [`Ties::All`].
+    #[inline]
+    pub(super) fn survives(&self, node: &Node) -> bool {
+        let rank = rank(node.score, node.well.hash());
+        rank > self.rank
+            || rank == self.rank
+                && match &self.ties {
+                    Ties::Listed(wells) => wells.binary_search(&node.well).is_ok(),
+                    Ties::All | Ties::First(_) => true,
+                }
+    }
+
+    /// Replaces [`Ties::First`] with the list of the survivors. `tied` contains the children with the rank of the cut.
+    pub(super) fn list_ties(&mut self, tied: impl FnOnce(u64) -> Vec<NodeWell>) {
+        if let Ties::First(count) = self.ties {
+            let mut tied = tied(self.rank);
+            tied.sort_unstable();
+            tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+            self.ties = Ties::Listed(tied);
+        }
     }
 
     /// Returns the score part of the rank. This is the lowest score of a survivor, or [`i32::MIN`] if

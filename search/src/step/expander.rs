@@ -4,7 +4,7 @@ use super::batches::Batches;
 use super::candidates::{Candidate, Candidates};
 use super::cut::rank;
 use super::loops::{LoopCollector, LoopWorker};
-use super::{Cancelled, Exchange, Owner, REMOTE_BATCH, Step, StepStats, Targets, lock};
+use super::{Cancelled, Exchange, Owner, REMOTE_BATCH, Step, StepStats, Targets};
 use crate::evaluator::Evaluator;
 use crate::node::{Node, NodeWell};
 use hatebeam_game::{Children, Emulator, Well};
@@ -17,6 +17,8 @@ const TABLES_PER_FLOOR_CHECK: usize = 4096;
 pub(super) struct Expander<'a> {
     emulator: &'a Emulator,
     pub(super) evaluator: Evaluator,
+    /// Whether the children keep their own scores, because the quiescence search follows for the best of them.
+    by_own_scores: bool,
     candidates: &'a Candidates,
     exchange: Option<Exchange<'a>>,
     loops: Option<LoopWorker<'a>>,
@@ -48,10 +50,8 @@ impl<'a> Expander<'a> {
         let peers = exchange.map_or(0, |exchange| usize::from(exchange.peers));
         Expander {
             emulator: &step.emulator,
-            evaluator: lock(&step.evaluators).pop().unwrap_or_else(|| {
-                Evaluator::new(&step.emulator, &step.spec)
-                    .expect("`Step::new` has created an evaluator with this specification")
-            }),
+            evaluator: step.evaluator(),
+            by_own_scores: step.spec.quiescence.children_per_well().is_some(),
             candidates,
             exchange,
             loops: loops.map(LoopCollector::worker),
@@ -87,8 +87,12 @@ impl<'a> Expander<'a> {
             self.generate(firsts, parents);
             self.stats.children += self.wells.len() as u64;
             let (floor, scores) = (self.floor, &mut self.scores);
-            self.evaluator
-                .score_from(floor, &self.wells, &self.lines, scores);
+            let (wells, lines) = (&self.wells, &self.lines);
+            if self.by_own_scores {
+                self.evaluator.score_own_from(floor, wells, lines, scores);
+            } else {
+                self.evaluator.score_from(floor, wells, lines, scores);
+            }
             for index in 0..self.wells.len() {
                 let score = self.scores[index];
                 if score < floor {

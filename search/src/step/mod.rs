@@ -26,8 +26,12 @@
 //! that most children are rejected early. If the estimate is above the cut, the depth is repeated
 //! without the estimate.
 //!
+//! **Two cuts.** With [`Quiescence::FirstOfBest`](crate::Quiescence::FirstOfBest), the first cut keeps three children for
+//! each well of the width, by their own scores. These get scores with quiescence, and a second cut keeps the best `width` of
+//! them.
+//!
 //! **Memory.** The parents take 28 bytes per well, and the tables take about 60 bytes per well of
-//! the width. The memory does not depend on the number of children.
+//! the width, or three times as much with two cuts. The memory does not depend on the number of children.
 
 mod batches;
 mod candidates;
@@ -37,6 +41,7 @@ mod expander;
 mod layout;
 mod loops;
 mod pool;
+mod preselect;
 
 pub use batches::buffer_bytes;
 pub use candidates::{Candidates, SortBuffer};
@@ -241,7 +246,7 @@ impl Step {
     ) -> Result<(Frontier, StepStats), Cancelled> {
         let depth = frontier.depth + 1;
         let gathered = self.gather(frontier, None, None, cancel, progress)?;
-        let shards = gathered.candidates.select(&gathered.cut, self.threads);
+        let shards = self.select(&gathered, cancel)?;
         Ok((Frontier { depth, shards }, gathered.stats))
     }
 
@@ -267,7 +272,7 @@ impl Step {
         let depth = frontier.depth + 1;
         let gathered = self.gather(&frontier, None, floor, cancel, progress)?;
         drop(frontier);
-        let shards = gathered.candidates.select(&gathered.cut, self.threads);
+        let shards = self.select(&gathered, cancel)?;
         Ok((Frontier { depth, shards }, gathered.stats))
     }
 
@@ -291,7 +296,7 @@ impl Step {
         let wells = frontier.nodes().map(|node| &node.well);
         assert!(wells.eq(past.newest()), "the past leads to the frontier");
         let gathered = self.gather(frontier, Some(past), floor, cancel, progress)?;
-        let shards = gathered.candidates.select(&gathered.cut, self.threads);
+        let shards = self.select(&gathered, cancel)?;
         let mut changed = Vec::new();
         if let Some(edges) = gathered.edges {
             let parents = edges.parents(&self.emulator, past.newest(), &shards, self.threads);
@@ -315,6 +320,14 @@ impl Step {
         })
     }
 
+    /// Returns an idle evaluator, or creates one.
+    fn evaluator(&self) -> Evaluator {
+        lock(&self.evaluators).pop().unwrap_or_else(|| {
+            Evaluator::new(&self.emulator, &self.spec)
+                .expect("`Step::new` has created an evaluator with this specification")
+        })
+    }
+
     /// Collects the children that may survive, and finds the cut. Repeats this until it is certain
     /// that no table has dropped a survivor.
     fn gather(
@@ -327,8 +340,13 @@ impl Step {
     ) -> Result<Gathered, Cancelled> {
         let mut repeats = 0;
         let mut sigmas = self.sigmas;
+        let layout = self.gathered_layout();
+        if layout != self.layout {
+            // The estimate is for scores with quiescence.
+            floor = None;
+        }
         loop {
-            let candidates = Candidates::new(self.layout, sigmas);
+            let candidates = Candidates::new(layout, sigmas);
             if let Some(floor) = floor {
                 candidates.raise_floors(floor);
             }
