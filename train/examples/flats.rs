@@ -71,6 +71,7 @@ fn search(
         pieces: 10_000,
         noise,
         before: None,
+        allows: None,
     };
     run_beam(emulator, scorer, &settings, &CONTINUE)
 }

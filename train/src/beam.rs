@@ -103,6 +103,8 @@ pub struct BeamSettings {
     /// If this is `Some`, the search applies the loop rule of HATETRIS, and there must be one start. These are the wells of
     /// the game before the start, which the rule considers, too.
     pub before: Option<Vec<Well>>,
+    /// Returns whether a frontier may contain a well. `None` allows all wells.
+    pub allows: Option<fn(&Well) -> bool>,
 }
 
 impl BeamSettings {
@@ -415,11 +417,14 @@ pub fn run_beam(
                 {
                     emulator.children(&well, piece, &mut children);
                 }
-                wells.extend_from_slice(children.wells());
-                parents.resize(wells.len(), parent as u32);
                 let before = frontier.lines[parent];
-                let after = children.lines().iter();
-                lines.extend(after.map(|&more| before.saturating_add(u16::from(more))));
+                for (child, more) in children.iter() {
+                    if settings.allows.is_none_or(|allows| allows(child)) {
+                        wells.push(*child);
+                        parents.push(parent as u32);
+                        lines.push(before.saturating_add(u16::from(more)));
+                    }
+                }
             }
             match per_well {
                 Some(_) => scorer.score_own(&wells, &lines, &mut scores),

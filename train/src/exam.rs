@@ -40,6 +40,7 @@ pub fn examine(
             pieces: recipe.pieces,
             noise: Noise::default(),
             before: None,
+            allows: None,
         };
         let beam = run_beam(emulator, &mut evaluator, &settings, cancel);
         ExamResult {

@@ -14,6 +14,7 @@ mod model;
 mod random;
 mod recipe;
 mod report;
+mod threats;
 mod trainer;
 mod tuning;
 mod workers;
@@ -32,6 +33,7 @@ pub use recipe::{
     RecipeError, Stage, Start,
 };
 pub use report::TABLE_HEADER;
+pub use threats::has_threat;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
 pub use tuning::{BeamObjective, TuningError};
 

@@ -88,6 +88,7 @@ impl Searcher<'_> {
             pieces: self.lookahead.pieces,
             noise: Noise::default(),
             before: None,
+            allows: None,
         };
         let beam = run_beam(self.emulator, &mut self.evaluator, &settings, self.cancel);
         let placed = beam.pieces() as f64;
@@ -153,6 +154,7 @@ mod tests {
             pieces: 1000,
             noise: Noise::default(),
             before: None,
+            allows: None,
         };
         let beam = run_beam(&emulator(), &mut evaluator(), &settings, &CONTINUE);
         assert!(beam.died);

@@ -42,6 +42,10 @@ pub struct Recipe {
     /// quiescence search [`Quiescence::First`], which finds them.
     #[serde(skip_serializing_if = "is_true")]
     pub clears: bool,
+    /// Whether the beams of generations may contain wells with a [threat](crate::has_threat). Own games tend to keep a threat
+    /// for ever, which loses two rows.
+    #[serde(skip_serializing_if = "is_true")]
+    pub threats: bool,
     /// Games to learn from. If the list is empty and there are no own games, the network learns only from beams.
     pub games: Vec<GameRecipe>,
     /// Own games to learn from. The default is none.
@@ -288,6 +292,7 @@ impl Default for Recipe {
             rate: [1e-3, 2e-4],
             mirror: true,
             clears: true,
+            threats: true,
             games: Vec::new(),
             own_games: None,
             game_pieces: 1000,

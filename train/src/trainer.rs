@@ -12,6 +12,7 @@ use crate::lookahead::{draw_wells, label_wells};
 use crate::model::{Batch, Model, TrainStats, approach, quantise};
 use crate::random::Random;
 use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError, Start};
+use crate::threats::has_threat;
 use crate::workers::run_in_threads;
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
@@ -344,6 +345,7 @@ impl Trainer {
                 rest: NOISE[1] * beam.noise * one,
             },
             before: beam.loops.then(|| start.before.to_vec()),
+            allows: (!self.recipe.threats).then_some(|well| !has_threat(well)),
         };
         let played = run_beam(&self.emulator, &mut evaluator, &settings, cancel);
         Played {

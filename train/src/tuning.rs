@@ -130,6 +130,7 @@ impl BeamObjective {
             pieces: MAX_PIECES,
             noise: Noise::default(),
             before: None,
+            allows: None,
         };
         run_beam(&self.emulator, &mut evaluator, &settings, &self.cancel).pieces()
     }

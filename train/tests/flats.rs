@@ -33,6 +33,7 @@ fn beam(scorer: &mut impl Scorer, width: usize, seed: u64) -> Beam {
             rest: 100.0,
         },
         before: None,
+        allows: None,
     };
     run_beam(&emulator(), scorer, &settings, &CONTINUE)
 }

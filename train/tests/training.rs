@@ -110,6 +110,7 @@ fn beam_of(spec: &EvaluatorSpec, width: usize, noise: Noise) -> Beam {
         pieces: 1000,
         noise,
         before: None,
+        allows: None,
     };
     run_beam(&emulator, &mut evaluator, &settings, &CONTINUE)
 }
@@ -232,6 +233,7 @@ fn labels_add_200_pieces_to_beam_that_reaches_its_limit() {
         pieces: 30,
         noise: Noise::default(),
         before: None,
+        allows: None,
     };
     let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
     assert!(!beam.died);
@@ -262,6 +264,7 @@ fn beam_can_apply_the_loop_rule() {
             pieces: 1000,
             noise: Noise::default(),
             before,
+            allows: None,
         };
         let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
         [&wells[..118], &beam.longest_game(Geometry::STANDARD)].concat()
