@@ -184,6 +184,17 @@ pub(crate) fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
     named_parser(Quiescence::ALL, Quiescence::name)
 }
 
+/// Returns a parser of the quiescence that a cluster supports.
+pub(crate) fn cluster_quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
+    let supported = [
+        Quiescence::Off,
+        Quiescence::Single,
+        Quiescence::Forced,
+        Quiescence::First,
+    ];
+    named_parser(supported, Quiescence::name)
+}
+
 pub(crate) fn loop_rule_parser() -> impl TypedValueParser<Value = LoopRule> {
     named_parser(LoopRule::ALL, LoopRule::name)
 }

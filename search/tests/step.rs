@@ -110,7 +110,7 @@ fn step_matches_brute_force() {
 fn step_with_two_cuts_matches_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for kind in [EvaluatorKind::Knewjade, EvaluatorKind::Patterns] {
-        for (width, sigmas) in [(1, 8.0), (37, 8.0), (1500, 8.0), (1500, -3.0)] {
+        for (width, sigmas) in [(1, 8.0), (37, 8.0), (700, 8.0), (700, -3.0)] {
             let spec = EvaluatorSpec::new(kind, Quiescence::FirstOfBest);
             let layout = ShardLayout::new(width, 4);
             let fast = Step::new(&emulator, spec, layout, 2).unwrap();

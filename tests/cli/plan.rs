@@ -111,6 +111,8 @@ fn machine_and_search_options_change_plan() {
     assert_eq!(patterns["evaluator"], "patterns");
     let forced = json(&[&described[..], &["--quiescence", "forced"]].concat());
     assert!(cores(&forced) > cores(&plan));
+    let error = run(&["plan", "--width", "10k", "--quiescence", "first-of-best"]).error(2);
+    assert!(error.contains("possible values: off"), "{error}");
     let local = json(&["--width", "10k", "--instance", "local"]);
     assert_eq!(local["instance"]["name"], "local");
 }

@@ -8,8 +8,8 @@ const ROWS: usize = 4;
 /// Returns whether two rows of a well are a *threat*: an upright S or Z can clear both. The lower row has one empty cell, and
 /// the row above has two, of which one is above it. Only threats whose lower row is one of the lowest four count.
 ///
-/// HATETRIS hardly ever gives the piece that would clear such rows, so a game can keep them for ever. Then the enemy has to give
-/// other pieces than S, which is an easy life, but one with two rows less.
+/// HATETRIS hardly ever gives the piece that would clear such rows, so a game can keep them for ever. Then it rarely gives S,
+/// which makes the game easier, but it has two rows fewer.
 pub fn has_threat(well: &Well) -> bool {
     let width = Geometry::STANDARD.width();
     let empty = |row: usize| !well.rows()[row] & ((1 << width) - 1);

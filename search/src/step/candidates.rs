@@ -211,8 +211,8 @@ impl Candidates {
 
     /// Removes all children and returns the survivors of each shard, sorted by packed well.
     ///
-    /// [`Ties::First`](super::Ties::First) does not identify the survivors, so this method treats it like [`Ties::All`](super::Ties::All).
-    /// The caller must replace it with [`Ties::Listed`](super::Ties::Listed).
+    /// The caller must replace [`Ties::First`](super::Ties::First) with the list of the survivors: this method treats it like
+    /// [`Ties::All`](super::Ties::All).
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
         let (shards, tables) = (self.layout.shards(), self.layout.tables_per_shard());
         let survives = |node: &Node| cut.survives(node);
