@@ -67,12 +67,15 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Returns the standard deviation at a depth.
-    fn deviation(self, depth: usize) -> f64 {
+    /// Returns the noise of a depth.
+    fn at(self, depth: usize) -> NoiseOfDepth {
         // The result of `exp` differs between systems. So this code multiplies repeatedly by exp(-1/30), which is
         // 0.967216.
         let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
-        self.first * decay + self.rest
+        NoiseOfDepth {
+            noise: self,
+            deviation: self.first * decay + self.rest,
+        }
     }
 
     /// Returns the noise with standard deviation `deviation` for a well with this hash.
@@ -108,6 +111,16 @@ pub struct BeamSettings {
 }
 
 impl BeamSettings {
+    /// Returns the first frontier.
+    fn first(&self, geometry: Geometry) -> Depth {
+        let wells = self.starts.iter();
+        Depth {
+            wells: wells.map(|well| NodeWell::pack(geometry, well)).collect(),
+            lines: vec![0; self.starts.len()],
+            edges: Vec::new(),
+        }
+    }
+
     /// Returns the past of the first frontier, if the search applies the loop rule.
     fn past(&self, geometry: Geometry) -> Option<Past> {
         let before = self.before.as_ref()?;
@@ -373,16 +386,8 @@ pub fn run_beam(
     cancel: &AtomicBool,
 ) -> Beam {
     let geometry = emulator.geometry();
-    let starts = settings
-        .starts
-        .iter()
-        .map(|well| NodeWell::pack(geometry, well));
     let mut beam = Beam {
-        depths: vec![Depth {
-            wells: starts.collect(),
-            lines: vec![0; settings.starts.len()],
-            edges: Vec::new(),
-        }],
+        depths: vec![settings.first(geometry)],
         died: false,
     };
     let mut past = settings.past(geometry);
@@ -396,10 +401,7 @@ pub fn run_beam(
         if cancel.load(Ordering::Relaxed) {
             break;
         }
-        let noise = NoiseOfDepth {
-            noise: settings.noise,
-            deviation: settings.noise.deviation(depth),
-        };
+        let noise = settings.noise.at(depth);
         let frontier = &beam.depths[depth - 1];
         for (chunk, packed) in frontier.wells.chunks(PARENTS).enumerate() {
             wells.clear();
