@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Header of the table whose rows [`GenerationRecord::row`] returns.
 pub const TABLE_HEADER: &str =
-    " gen    own  patterns  new loss    bias  held out      time  exam  longest\n";
+    " gen    own    others  new loss    bias  held out      time  exam  longest\n";
 
 impl GenerationRecord {
     /// Returns the table row of the generation, including the line break at its end.
@@ -20,8 +20,8 @@ impl GenerationRecord {
         format!(
             "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}  {:>7}\n",
             self.generation,
-            or_dash(most_lines(&self.beams, Player::Own)),
-            or_dash(most_lines(&self.beams, Player::Patterns)),
+            or_dash(most_lines(&self.beams, is_own)),
+            or_dash(most_lines(&self.beams, is_other)),
             self.fresh_loss,
             self.fresh_bias,
             self.held_out_loss,
@@ -52,9 +52,17 @@ impl Trainer {
     }
 }
 
-/// Returns the maximum number of lines that the player's beams cleared.
-fn most_lines(beams: &[BeamRecord], player: Player) -> Option<u32> {
-    let beams = beams.iter().filter(|beam| beam.player == player);
+fn is_own(player: Player) -> bool {
+    player == Player::Own
+}
+
+fn is_other(player: Player) -> bool {
+    player != Player::Own
+}
+
+/// Returns the maximum number of lines that the chosen players' beams cleared.
+fn most_lines(beams: &[BeamRecord], chosen: fn(Player) -> bool) -> Option<u32> {
+    let beams = beams.iter().filter(|beam| chosen(beam.player));
     beams.map(|beam| beam.lines).max()
 }
 
@@ -75,7 +83,7 @@ fn plots(records: &[GenerationRecord]) -> [Curves; 6] {
             .collect(),
     };
     let lines =
-        |player| move |record: &GenerationRecord| most_lines(&record.beams, player).map(f64::from);
+        |chosen| move |record: &GenerationRecord| most_lines(&record.beams, chosen).map(f64::from);
     [
         Curves {
             title: "Examination",
@@ -86,8 +94,8 @@ fn plots(records: &[GenerationRecord]) -> [Curves; 6] {
             title: "Best beam of the generation",
             unit: "lines",
             curves: vec![
-                curve("network", &lines(Player::Own)),
-                curve("patterns", &lines(Player::Patterns)),
+                curve("own", &lines(is_own)),
+                curve("others", &lines(is_other)),
             ],
         },
         Curves {
