@@ -189,6 +189,8 @@ pub(crate) struct Models {
     pub(crate) learning: Model,
     /// The weights of the network that scores wells in beams.
     pub(crate) playing: Vec<Row>,
+    /// The playing weights before the last reset, or `None` before the first reset.
+    pub(crate) previous: Option<Vec<Row>>,
     /// The networks whose mean is published.
     pub(crate) published: Average,
 }
@@ -212,6 +214,7 @@ fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
     let Models {
         learning,
         playing,
+        previous,
         published,
     } = &trainer.models;
     let moments = learning.moments.iter().flatten();
@@ -222,7 +225,17 @@ fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
     for number in &published.sums {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
+    for number in previous.iter().flatten().flatten() {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
     bytes
+}
+
+fn floats_of(numbers: &[[u8; 4]]) -> Vec<f32> {
+    numbers
+        .iter()
+        .map(|&bytes| f32::from_le_bytes(bytes))
+        .collect()
 }
 
 fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
@@ -230,22 +243,23 @@ fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let text: Text = serde_json::from_slice(text).ok()?;
     let (numbers, rest) = rest.as_chunks::<4>();
-    if !rest.is_empty() || numbers.len() != 5 * ROWS * LANES {
+    // The previous weights exist only after a reset.
+    if !rest.is_empty() || ![5 * ROWS * LANES, 6 * ROWS * LANES].contains(&numbers.len()) {
         return None;
     }
     let (floats, integers) = numbers.split_at(4 * ROWS * LANES);
-    let floats: Vec<f32> = floats
-        .iter()
-        .map(|&bytes| f32::from_le_bytes(bytes))
-        .collect();
+    let (integers, previous) = integers.split_at(ROWS * LANES);
+    let (floats, previous) = (floats_of(floats), floats_of(previous));
     let integers = integers.iter().map(|&bytes| i32::from_le_bytes(bytes));
     let (rows, _) = floats.as_chunks::<LANES>();
+    let (previous, _) = previous.as_chunks::<LANES>();
     let (weights, rows) = rows.split_at(ROWS);
     let (moments, playing) = rows.split_at(2 * ROWS);
     let (moments, _) = moments.as_chunks::<2>();
     let models = Models {
         learning: Model::of(weights.to_vec(), moments.to_vec(), text.steps),
         playing: playing.to_vec(),
+        previous: (!previous.is_empty()).then(|| previous.to_vec()),
         published: Average {
             sums: integers.collect(),
         },

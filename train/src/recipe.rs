@@ -2,7 +2,11 @@
 //! searches and then trains the network on samples of their wells.
 
 use crate::games::{built_in_games, wells_of_game};
-use hatebeam_search::{Network, Quiescence};
+use crate::trainer::GEOMETRY;
+use hatebeam_game::{Emulator, Rules};
+use hatebeam_search::{
+    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, Network, Quiescence, Weights,
+};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use thiserror::Error;
@@ -100,7 +104,8 @@ pub struct Stage {
     /// Interval, in generations, at which the network gets its initial weights again and older samples are dropped,
     /// beginning with the first generation of the stage; 0 disables this. Own games are kept. A new network combines games
     /// that were found one after another, which the old one does not do after some fifteen generations. The published mean
-    /// does not begin again.
+    /// does not begin again. Beams of the [previous](Player::Previous) network show the new one wells that its own beams do not
+    /// find.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reset: u32,
     /// The beams of a generation.
@@ -148,6 +153,9 @@ pub struct Lookahead {
 pub struct BeamRecipe {
     /// The evaluator that scores wells.
     pub player: Player,
+    /// Weights of the player `knewjade`. The default is the published weights. Other players ignore them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Weights>,
     /// Number of beams.
     #[serde(default = "one")]
     pub count: usize,
@@ -222,8 +230,12 @@ fn off() -> Quiescence {
 pub enum Player {
     /// The evaluator `patterns`.
     Patterns,
+    /// The evaluator `knewjade`, with the weights of the beam.
+    Knewjade,
     /// The playing network, which is a moving average of the trained weights.
     Own,
+    /// The playing network before the last [reset](Stage::reset). Before the first reset, this is [`Player::Own`].
+    Previous,
     /// The built-in network `network`.
     Network,
     /// The built-in network `chains`.
@@ -259,6 +271,7 @@ impl Default for Recipe {
     fn default() -> Recipe {
         let beams = |player, count, noise| BeamRecipe {
             player,
+            weights: None,
             count,
             widths: [2000, 8000],
             quiescence: Quiescence::Off,
@@ -302,7 +315,7 @@ impl Default for Recipe {
 }
 
 /// Error in a recipe.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RecipeError {
     /// The text is not a valid recipe in TOML.
@@ -317,6 +330,9 @@ pub enum RecipeError {
     /// The program contains no network with this name.
     #[error("the recipe names the unknown network {0:?}: use one of {known}", known = Network::SHIPPED.join(", "))]
     Network(String),
+    /// A weight of the player `knewjade` is out of range.
+    #[error(transparent)]
+    Weights(#[from] EvaluatorError),
     /// The recipe uses games but names none.
     #[error("the recipe uses games but names none: add [[games]] or [own_games]")]
     NoGames,
@@ -420,8 +436,8 @@ impl Recipe {
     /// Checks the settings and the names of games and of the initial network.
     ///
     /// # Errors
-    /// Returns [`RecipeError`] if a setting is out of range, a game or the initial network is unknown, or games are used
-    /// but none is listed.
+    /// Returns [`RecipeError`] if a setting or a weight is out of range, a game or the initial network is unknown, or games
+    /// are used but none is listed.
     pub fn check(&self) -> Result<(), RecipeError> {
         let numbers = self
             .checked_numbers()
@@ -435,6 +451,10 @@ impl Recipe {
             && Network::shipped(name).is_none()
         {
             return Err(RecipeError::Network(name.clone()));
+        }
+        let beams = self.stages.iter().flat_map(|stage| &stage.beams);
+        for beam in beams.filter(|beam| beam.player == Player::Knewjade) {
+            Evaluator::new(&Emulator::new(GEOMETRY, Rules::default()), &beam.knewjade())?;
         }
         let own = self.own_games.iter().flat_map(|own| &own.first);
         for game in self.games.iter().map(|game| &game.name).chain(own) {
@@ -519,6 +539,16 @@ impl Recipe {
                  `discount` 0 to 1",
             ),
         ]
+    }
+}
+
+impl BeamRecipe {
+    /// Returns the evaluator `knewjade` with the weights of this beam.
+    pub(crate) fn knewjade(&self) -> EvaluatorSpec {
+        EvaluatorSpec {
+            weights: self.weights.unwrap_or_default(),
+            ..EvaluatorSpec::new(EvaluatorKind::Knewjade, self.quiescence)
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::workers::run_in_threads;
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
     CLEARS_FEATURES, Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network,
-    NetworkWeights, NodeWell, Quiescence, VALUE_ONE,
+    NetworkWeights, NodeWell, Quiescence, SCALE, VALUE_ONE,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -34,6 +34,9 @@ const REFRESH: usize = 500;
 const HELD_OUT: usize = 64;
 /// Score of the evaluator `patterns` that corresponds to a network value of 1.
 const PATTERNS_ONE: f64 = 512.0;
+/// Score of the evaluator `knewjade` that corresponds to a network value of 1, for noise. Tuned weights of a cleared line are
+/// 3 to 8 times as large.
+const KNEWJADE_ONE: f64 = 100.0 * SCALE;
 /// Standard deviation of a beam's noise, before scaling: the maximum of the part that decays with the depth, followed
 /// by the constant part.
 const NOISE: [f64; 2] = [0.15, 0.03];
@@ -117,6 +120,8 @@ pub struct Trainer {
     pub(crate) games: Games,
     /// The network that scores wells in beams.
     player: Arc<Network>,
+    /// The network that scored wells in beams before the last reset.
+    previous: Option<Arc<Network>>,
     /// The published network.
     network: Arc<Network>,
 }
@@ -176,6 +181,7 @@ impl Trainer {
         let models = Models {
             learning,
             playing,
+            previous: None,
             published,
         };
         Trainer::of(recipe, models, Vec::new(), Vec::new())
@@ -195,11 +201,14 @@ impl Trainer {
             .published
             .network(generation, &recipe.publish, &player);
         let player = network(&recipe, &player, &records);
+        let previous = models.previous.as_ref();
+        let previous = previous.map(|rows| network(&recipe, &quantise(rows), &records));
         let network = network(&recipe, &mean, &records);
         Ok(Trainer {
             recipe,
             models,
             player,
+            previous,
             buffer,
             records,
             emulator: Emulator::new(GEOMETRY, Rules::default()),
@@ -262,6 +271,7 @@ impl Trainer {
             learning,
             playing,
             published,
+            ..
         } = &mut self.models;
         approach(playing, &learning.weights, self.recipe.average);
         let player = quantise(playing);
@@ -297,11 +307,13 @@ impl Trainer {
         (!cancel.load(Ordering::Relaxed)).then_some(record)
     }
 
-    /// Gives the network its initial weights, and drops all samples.
+    /// Gives the network its initial weights, and drops all samples. The playing network becomes the previous one.
     fn reset(&mut self) {
         let learning = initial_model(&self.recipe).expect("the recipe was checked");
-        self.models.playing = learning.weights.clone();
-        self.player = network(&self.recipe, &quantise(&learning.weights), &self.records);
+        let playing = std::mem::replace(&mut self.models.playing, learning.weights.clone());
+        self.models.previous = Some(playing);
+        let player = network(&self.recipe, &quantise(&learning.weights), &self.records);
+        self.previous = Some(std::mem::replace(&mut self.player, player));
         self.models.learning = learning;
         self.buffer.clear();
     }
@@ -382,14 +394,17 @@ impl Trainer {
 
     /// Returns the evaluator of a beam's player, and the score that corresponds to a network value of 1.
     fn evaluator(&self, beam: &BeamRecipe) -> (Evaluator, f64) {
+        let with = |spec: &EvaluatorSpec| {
+            Evaluator::new(&self.emulator, spec).expect("the recipe was checked")
+        };
         let network = match beam.player {
             Player::Patterns => {
                 let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, beam.quiescence);
-                let evaluator = Evaluator::new(&self.emulator, &spec);
-                let evaluator = evaluator.expect("`patterns` accepts default weights");
-                return (evaluator, PATTERNS_ONE);
+                return (with(&spec), PATTERNS_ONE);
             }
+            Player::Knewjade => return (with(&beam.knewjade()), KNEWJADE_ONE),
             Player::Own => Some(&self.player),
+            Player::Previous => Some(self.previous.as_ref().unwrap_or(&self.player)),
             Player::Network => Network::shipped("network"),
             Player::Chains => Network::shipped("chains"),
         };

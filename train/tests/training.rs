@@ -8,8 +8,8 @@ use hatebeam_search::{
     ShardLayout, Step,
 };
 use hatebeam_train::{
-    Beam, BeamSettings, ExamRecipe, Noise, Recipe, TrainError, Trainer, TrainingFolder, examine,
-    label_beam, lifetimes, run_beam,
+    Beam, BeamRecipe, BeamSettings, ExamRecipe, Noise, Player, Recipe, TrainError, Trainer,
+    TrainingFolder, examine, label_beam, lifetimes, run_beam,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -329,7 +329,12 @@ fn reset_changes_network_and_keeps_own_games() {
     let mut recipe = tiny_with_everything();
     recipe.publish.from = 100;
     let mut without = Trainer::new(recipe.clone()).unwrap();
-    recipe.stages.last_mut().unwrap().reset = 2;
+    let last = recipe.stages.last_mut().unwrap();
+    last.reset = 2;
+    last.beams.push(BeamRecipe {
+        player: Player::Previous,
+        ..last.beams[0].clone()
+    });
     let mut expected = Trainer::new(recipe.clone()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let folder = TrainingFolder::new(folder.path());
@@ -442,6 +447,31 @@ fn training_can_start_with_built_in_network() {
     let error = Trainer::new(recipe).err().unwrap().to_string();
     assert!(
         error.contains("\"other\"") && error.contains("taught"),
+        "{error}"
+    );
+}
+
+#[test]
+fn knewjade_plays_with_weights_of_recipe() {
+    let recipe = |weights: &str| {
+        let player = format!("player = \"knewjade\"{weights}");
+        Recipe::from_toml(&TINY.replacen("player = \"patterns\"", &player, 1))
+    };
+    let first = |weights| {
+        let mut trainer = Trainer::new(recipe(weights).unwrap()).unwrap();
+        trainer.advance(1, &CONTINUE).unwrap().clone()
+    };
+    let published = first("");
+    assert_eq!(published.beams[0].player, Player::Knewjade);
+    assert_ne!(
+        first("\nweights = { score = -900.0 }").data_digest,
+        published.data_digest
+    );
+    let error = recipe("\nweights = { holes = 1e9 }")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("the weight of holes is 1000000000"),
         "{error}"
     );
 }
