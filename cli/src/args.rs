@@ -150,8 +150,9 @@ impl EvaluatorArg {
             return Ok(EvaluatorArg::File(text.into()));
         }
         let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
+        let networks = Network::SHIPPED.join(", ");
         Err(format!(
-            "give {names}, network, taught, chains, selftaught, or the path of a network file, such as ./{text}"
+            "give {names}, {networks}, or the path of a network file, such as ./{text}"
         ))
     }
 

@@ -10,6 +10,7 @@ import { call } from "./live.js";
 const NETWORKS = [
   ["network", "network: learned from its own searches; the default"],
   ["taught", "taught: a network that also learned from public games, which it replays in part"],
+  ["relay", "relay: learned from its own searches and those of network; stronger, but not in wide beams"],
   ["chains", "chains: learned from its own searches; for wide beams with the quiescence first"],
 ];
 const EVALUATORS = [

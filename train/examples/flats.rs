@@ -36,7 +36,7 @@ struct Arguments {
     /// Width of the beams that find these games
     #[arg(long, default_value_t = 30)]
     game_width: usize,
-    /// Network of these beams: network, taught, chains or selftaught
+    /// Network of these beams: network, taught, chains, selftaught or relay
     #[arg(long, default_value = "network")]
     player: String,
     /// Seed of the noise
@@ -80,7 +80,7 @@ fn search(
 fn statistics(arguments: &Arguments, emulator: &Emulator) -> Result<FlatStatistics, String> {
     let network = Network::shipped(&arguments.player).ok_or_else(|| {
         format!(
-            "unknown player {}: choose network, taught, chains or selftaught",
+            "unknown player {}: choose network, taught, chains, selftaught or relay",
             arguments.player
         )
     })?;

@@ -26,7 +26,7 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 struct Arguments {
     /// Evaluator that orders children and chooses the placements of rollouts: knewjade, plain, plain-holes, patterns,
-    /// network, taught, chains or selftaught
+    /// network, taught, chains, selftaught or relay
     #[arg(long, default_value = "network")]
     evaluator: String,
     /// Number of iterations before each placement
@@ -110,9 +110,9 @@ impl Arguments {
             Some(network) => EvaluatorKind::Network(network.digest()),
             None if self.rollout.is_some() => {
                 return Err(format!(
-                    "evaluator {} does not predict the number of pieces: choose network, taught, chains or \
-                     selftaught, or leave --rollout out",
-                    self.evaluator
+                    "evaluator {} does not predict the number of pieces: choose one of {}, or leave --rollout out",
+                    self.evaluator,
+                    Network::SHIPPED.join(", ")
                 ));
             }
             None => *EvaluatorKind::ALL

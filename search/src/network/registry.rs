@@ -12,6 +12,7 @@ const FILES: &[&[u8]] = &[
     include_bytes!("taught.bin"),
     include_bytes!("chains.bin"),
     include_bytes!("selftaught.bin"),
+    include_bytes!("relay.bin"),
 ];
 #[cfg(target_family = "wasm")]
 const FILES: &[&[u8]] = &[];
@@ -29,11 +30,11 @@ fn position(name: &str) -> Option<usize> {
 }
 
 impl Network {
-    /// The names of the networks that are part of the program. The training of `network` and `chains` used only beam
+    /// The names of the networks that are part of the program. The training of `network`, `chains` and `relay` used only beam
     /// searches, that of `taught` also public games, and that of `selftaught` also long games that its own beams found.
     /// `chains` does not see what can be cleared: it is for searches with
     /// [`Quiescence::First`](crate::Quiescence::First). Their recipes are in `train/recipes/`.
-    pub const SHIPPED: [&str; 4] = [Network::DEFAULT, "taught", "chains", "selftaught"];
+    pub const SHIPPED: [&str; 5] = [Network::DEFAULT, "taught", "chains", "selftaught", "relay"];
 
     /// The name of the network that scores wells of the standard size by default.
     pub const DEFAULT: &str = "network";
