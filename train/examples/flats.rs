@@ -80,8 +80,9 @@ fn search(
 fn statistics(arguments: &Arguments, emulator: &Emulator) -> Result<FlatStatistics, String> {
     let network = Network::shipped(&arguments.player).ok_or_else(|| {
         format!(
-            "unknown player {}: choose network, taught, chains, selftaught or relay",
-            arguments.player
+            "unknown player {}: choose one of {}",
+            arguments.player,
+            Network::SHIPPED.join(", ")
         )
     })?;
     let mut evaluator = Evaluator::with_network(emulator, network.clone(), Quiescence::Off);
