@@ -153,7 +153,7 @@ pub struct Lookahead {
 pub struct BeamRecipe {
     /// The evaluator that scores wells.
     pub player: Player,
-    /// Weights of the player `knewjade`. The default is the published weights. Other players ignore them.
+    /// Weights of the player `knewjade`. The default is the published weights. Other players have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
     /// Number of beams.
@@ -499,7 +499,7 @@ impl Recipe {
         ]
     }
 
-    fn checked_stages(&self) -> [Number; 10] {
+    fn checked_stages(&self) -> [Number; 11] {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
         let number = |name, good, expected| Number {
@@ -517,6 +517,7 @@ impl Recipe {
             1 <= least && least <= most && most <= 1 << 20
         });
         let longest = beams(&|beam| beam.longest != Some(0));
+        let weights = beams(&|beam| beam.weights.is_none() || beam.player == Player::Knewjade);
         let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
         let leaves = all(&|stage| is_share(stage.leaves as f32));
         let samples = all(&|stage| stage.game_samples <= 1 << 28);
@@ -530,6 +531,11 @@ impl Recipe {
             number("noise", noise, "give 0 to 1000"),
             number("back", back, "give 1 to 1048576, the smaller first"),
             number("longest", longest, "give at least 1"),
+            number(
+                "weights",
+                weights,
+                "give none to players other than `knewjade`",
+            ),
             number("rate", rates, "give 0 to 1"),
             number("game_samples", samples, "give at most 268435456"),
             number(

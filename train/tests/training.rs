@@ -474,6 +474,12 @@ fn knewjade_plays_with_weights_of_recipe() {
         error.contains("the weight of holes is 1000000000"),
         "{error}"
     );
+    let own = TINY.replacen("player = \"own\"", "player = \"own\"\nweights = {}", 1);
+    let error = Recipe::from_toml(&own).unwrap_err().to_string();
+    assert!(
+        error.contains("`weights`") && error.contains("`knewjade`"),
+        "{error}"
+    );
 }
 
 #[test]
