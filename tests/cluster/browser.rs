@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::path::Path;
 use support::Browser;
 
-/// Width of a run that takes about half a minute on two workers with one thread each.
+/// Width of a run that takes about a minute. For most of the time it has one worker with one thread.
 const WIDTH: &str = "10000";
 
 fn start_worker(cluster: &mut Cluster, name: &str) {

@@ -9,7 +9,10 @@ const { page, url, send, picture, step } = session;
 /** Patterns of the errors that the browser reports if the server is unreachable. */
 const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
-const chip = (state) => `document.querySelector("h1 .chip").textContent === ${JSON.stringify(state)}`;
+/** Longest wait for the next depth, in milliseconds. */
+const DEPTH_TIMEOUT = 60_000;
+const wait = () => new Promise((resolve) => setTimeout(resolve, 50));
+const chip = (state) => `document.querySelector("h1 .chip")?.textContent === ${JSON.stringify(state)}`;
 /** Waits until the page shows its last depth, and returns this depth. */
 const depth = async () => {
   const title = await page.until("/^Depth [0-9,]+,.* last depth$/.exec(document.querySelector('.well-title').textContent)?.[0]");
@@ -17,12 +20,26 @@ const depth = async () => {
 };
 /** Waits until the page shows a depth greater than `than`, and returns it. */
 const deeper = async (than) => {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + DEPTH_TIMEOUT;
   for (;;) {
     const now = await depth();
     if (now > than) return now;
     assert(Date.now() < end, `the run stays at depth ${now}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await wait();
+  }
+};
+/** Waits until the run has finished. Limits only the time between two depths: a slow machine takes minutes for all. */
+const finished = async () => {
+  let last = null;
+  let end = Date.now() + DEPTH_TIMEOUT;
+  while (!(await page.evaluate(chip("finished")))) {
+    const title = await page.evaluate("document.querySelector('.well-title')?.textContent");
+    if (title !== last) {
+      last = title;
+      end = Date.now() + DEPTH_TIMEOUT;
+    }
+    assert(Date.now() < end, `the run stays at ${title}`);
+    await wait();
   }
 };
 
@@ -105,7 +122,7 @@ await step("limits are changed during the run", async () => {
 });
 
 await step("run ends and its best game is played to the last piece", async () => {
-  await page.until(chip("finished"));
+  await finished();
   await page.shows("read back");
   await picture("cluster-finished", { whole: true });
   const lines = await page.evaluate("document.querySelector('.card.lines dd').textContent");

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Maximum duration of a script.
-const TIMEOUT: Duration = Duration::from_secs(420);
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Paths of the programs that run a script.
 pub(crate) struct Browser {
