@@ -18,6 +18,7 @@ use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_runs::{VersionedManifest, fetch_network, list_manifests};
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
@@ -31,6 +32,12 @@ const MAX_SUPERSEDED: u32 = 10;
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Pause before a failed run is retried.
 const RETRY: Duration = Duration::from_secs(2);
+
+/// A running part of a coordinator. It is boxed because a crate that awaits an `async` function compiles the whole function
+/// again, with all functions that it awaits: here, the coordinator.
+pub type Running<'a, T> = Pin<Box<dyn Future<Output = Result<T, CoordinatorError>> + Send + 'a>>;
+/// A future that completes when a coordinator should stop.
+pub type Stop<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// A cloneable handle through which clients and workers send requests to a coordinator.
 #[derive(Clone)]
@@ -50,7 +57,15 @@ impl Coordinator {
     /// # Errors
     /// Returns a [`CoordinatorError`] if the object store cannot be used, if it ignores conditional writes although
     /// other coordinators may use it, or if another coordinator holds the lease.
-    pub async fn start(
+    pub fn start<'a>(
+        env: &'a Env,
+        settings: CoreSettings,
+        registry: &'a Registry,
+    ) -> Running<'a, (Coordinator, CoordinatorTask)> {
+        Box::pin(Coordinator::acquire(env, settings, registry))
+    }
+
+    async fn acquire(
         env: &Env,
         settings: CoreSettings,
         registry: &Registry,
@@ -189,7 +204,11 @@ impl CoordinatorTask {
     /// # Errors
     /// Returns a [`CoordinatorError`] if the lease is lost, if another coordinator keeps writing the manifests, or if
     /// a task panics.
-    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), CoordinatorError> {
+    pub fn run(self, stop: Stop<'_>) -> Running<'_, ()> {
+        Box::pin(self.search_until(stop))
+    }
+
+    async fn search_until(self, stop: Stop<'_>) -> Result<(), CoordinatorError> {
         let CoordinatorTask {
             parts,
             mut heartbeat,

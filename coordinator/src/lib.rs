@@ -40,7 +40,7 @@ mod view;
 
 pub use alerts::{Alert, AlertKind};
 pub use clients::Submission;
-pub use coordinator::{Coordinator, CoordinatorTask};
+pub use coordinator::{Coordinator, CoordinatorTask, Running, Stop};
 pub use costs::{Cost, CostParts, Rate};
 pub use deadline::follow_deadline;
 pub use error::CoordinatorError;

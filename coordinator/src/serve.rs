@@ -1,6 +1,6 @@
 //! The coordinator with its servers: gRPC and the dashboard.
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, Running};
 use crate::error::CoordinatorError;
 use crate::parts::CoreSettings;
 use crate::service::{Service, add_services};
@@ -44,10 +44,18 @@ pub struct Settings {
 ///
 /// # Errors
 /// Returns a [`CoordinatorError`] if the coordinator cannot start or cannot continue, or if a server fails.
-pub async fn coordinate(
+pub fn coordinate(
+    settings: Settings,
+    stop: watch::Receiver<bool>,
+    ready: Box<dyn FnOnce(SocketAddr) + Send>,
+) -> Running<'static, ()> {
+    Box::pin(serve(settings, stop, ready))
+}
+
+async fn serve(
     settings: Settings,
     mut stop: watch::Receiver<bool>,
-    ready: impl FnOnce(SocketAddr),
+    ready: Box<dyn FnOnce(SocketAddr) + Send>,
 ) -> Result<(), CoordinatorError> {
     let Settings {
         mut core,
@@ -90,7 +98,7 @@ pub async fn coordinate(
             error = server_failure(&mut servers) => failure = Some(error),
         }
     };
-    task.run(stopped).await?;
+    task.run(Box::pin(stopped)).await?;
     failure.map_or(Ok(()), Err)
 }
 

@@ -40,7 +40,7 @@ pub use entry::{Condition, Entry, Version};
 pub use error::ObjectError;
 pub use key::{MAX_KEY_BYTES, MAX_NAME_BYTES, check_key};
 pub use memory::Memory;
-pub use objects::Objects;
+pub use objects::{Objects, Operation};
 pub use options::{Encryption, MAX_PART_BYTES, MIN_PART_BYTES, NotEncryption, Options};
 pub use probe::Probe;
 pub use random::Random;

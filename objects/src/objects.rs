@@ -19,7 +19,12 @@ use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
+
+/// An operation on a store. It is boxed because a crate that awaits an `async` function compiles the whole function again,
+/// with all functions that it awaits: here, the S3 client.
+pub type Operation<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
 
 /// An object store. Clones share the store and its counters.
 ///
@@ -48,29 +53,34 @@ impl Objects {
     /// # Errors
     /// Returns [`ObjectError::Location`] or [`ObjectError::Options`] if an argument is invalid or no S3 region is
     /// configured, and [`ObjectError::Io`] or [`ObjectError::DiskFull`] if the folder cannot be created.
-    pub async fn open(location: &str, options: &Options) -> Result<Objects, ObjectError> {
-        let parsed = Location::parse(location)?;
-        options.check()?;
-        let counters = Arc::new(Counters::default());
-        let kind = match parsed {
-            Location::Folder(root) => Kind::Folder(blocking(move || Folder::open(&root)).await?),
-            #[cfg(feature = "s3")]
-            Location::S3 { bucket, prefix } => Kind::S3(Arc::new(
-                S3::open(bucket, prefix, options, counters.clone()).await?,
-            )),
-            #[cfg(not(feature = "s3"))]
-            Location::S3 { .. } => {
-                return Err(ObjectError::Location {
-                    location: location.to_owned(),
-                    reason: "this program was built without S3 (the Cargo feature 's3')".to_owned(),
-                });
-            }
-        };
-        Ok(Objects {
-            kind,
-            location: location.into(),
-            random: options.random.clone(),
-            counters,
+    pub fn open<'a>(location: &'a str, options: &'a Options) -> Operation<'a, Objects> {
+        Box::pin(async move {
+            let parsed = Location::parse(location)?;
+            options.check()?;
+            let counters = Arc::new(Counters::default());
+            let kind = match parsed {
+                Location::Folder(root) => {
+                    Kind::Folder(blocking(move || Folder::open(&root)).await?)
+                }
+                #[cfg(feature = "s3")]
+                Location::S3 { bucket, prefix } => Kind::S3(Arc::new(
+                    S3::open(bucket, prefix, options, counters.clone()).await?,
+                )),
+                #[cfg(not(feature = "s3"))]
+                Location::S3 { .. } => {
+                    return Err(ObjectError::Location {
+                        location: location.to_owned(),
+                        reason: "this program was built without S3 (the Cargo feature 's3')"
+                            .to_owned(),
+                    });
+                }
+            };
+            Ok(Objects {
+                kind,
+                location: location.into(),
+                random: options.random.clone(),
+                counters,
+            })
         })
     }
 
@@ -139,21 +149,23 @@ impl Objects {
     /// # Errors
     /// Returns an [`ObjectError`] if the object cannot be written. After [`ObjectError::Unavailable`] or
     /// [`ObjectError::Io`], the object may or may not have been written. After any other error, it is unchanged.
-    pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), ObjectError> {
-        check_key(key)?;
-        let length = bytes.len() as u64;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key) = (folder.clone(), key.to_owned());
-                blocking(move || folder.put(&key, &bytes)).await
-            }
-            Kind::Memory(client) => client.put(key, bytes).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.put(key, bytes).await,
-        };
-        self.counted(result, |counters, ()| {
-            count(&counters.puts, 1);
-            count(&counters.bytes_out, length);
+    pub fn put<'a>(&'a self, key: &'a str, bytes: Bytes) -> Operation<'a, ()> {
+        Box::pin(async move {
+            check_key(key)?;
+            let length = bytes.len() as u64;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key) = (folder.clone(), key.to_owned());
+                    blocking(move || folder.put(&key, &bytes)).await
+                }
+                Kind::Memory(client) => client.put(key, bytes).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.put(key, bytes).await,
+            };
+            self.counted(result, |counters, ()| {
+                count(&counters.puts, 1);
+                count(&counters.bytes_out, length);
+            })
         })
     }
 
@@ -165,26 +177,29 @@ impl Objects {
     /// # Errors
     /// Returns [`ObjectError::Changed`] if the condition does not hold, and other variants if the object
     /// cannot be written.
-    pub async fn put_if(
-        &self,
-        key: &str,
+    pub fn put_if<'a>(
+        &'a self,
+        key: &'a str,
         bytes: Bytes,
-        condition: &Condition,
-    ) -> Result<Version, ObjectError> {
-        check_key(key)?;
-        let length = bytes.len() as u64;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key, condition) = (folder.clone(), key.to_owned(), condition.clone());
-                blocking(move || folder.put_if(&key, &bytes, &condition)).await
-            }
-            Kind::Memory(client) => client.put_if(key, bytes, condition).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.put_if(key, bytes, condition).await,
-        };
-        self.counted(result, |counters, _| {
-            count(&counters.puts, 1);
-            count(&counters.bytes_out, length);
+        condition: &'a Condition,
+    ) -> Operation<'a, Version> {
+        Box::pin(async move {
+            check_key(key)?;
+            let length = bytes.len() as u64;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key, condition) =
+                        (folder.clone(), key.to_owned(), condition.clone());
+                    blocking(move || folder.put_if(&key, &bytes, &condition)).await
+                }
+                Kind::Memory(client) => client.put_if(key, bytes, condition).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.put_if(key, bytes, condition).await,
+            };
+            self.counted(result, |counters, _| {
+                count(&counters.puts, 1);
+                count(&counters.bytes_out, length);
+            })
         })
     }
 
@@ -194,20 +209,22 @@ impl Objects {
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the file cannot be read or the object cannot be written.
-    pub async fn put_file(&self, key: &str, path: &Path) -> Result<Stored, ObjectError> {
-        check_key(key)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key, path) = (folder.clone(), key.to_owned(), path.to_path_buf());
-                blocking(move || folder.put_file(&key, &path)).await
-            }
-            Kind::Memory(client) => client.put_file(key, path).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.put_file(key, path).await,
-        };
-        self.counted(result, |counters, stored| {
-            count(&counters.puts, 1);
-            count(&counters.bytes_out, stored.bytes);
+    pub fn put_file<'a>(&'a self, key: &'a str, path: &'a Path) -> Operation<'a, Stored> {
+        Box::pin(async move {
+            check_key(key)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key, path) = (folder.clone(), key.to_owned(), path.to_path_buf());
+                    blocking(move || folder.put_file(&key, &path)).await
+                }
+                Kind::Memory(client) => client.put_file(key, path).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.put_file(key, path).await,
+            };
+            self.counted(result, |counters, stored| {
+                count(&counters.puts, 1);
+                count(&counters.bytes_out, stored.bytes);
+            })
         })
     }
 
@@ -216,20 +233,22 @@ impl Objects {
     /// # Errors
     /// Returns [`ObjectError::NotFound`] if the object does not exist, and other variants if it cannot be
     /// read.
-    pub async fn get(&self, key: &str) -> Result<(Bytes, Version), ObjectError> {
-        check_key(key)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key) = (folder.clone(), key.to_owned());
-                blocking(move || folder.get(&key)).await
-            }
-            Kind::Memory(client) => client.get(key).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.get(key).await,
-        };
-        self.counted(result, |counters, (bytes, _)| {
-            count(&counters.gets, 1);
-            count(&counters.bytes_in, bytes.len() as u64);
+    pub fn get<'a>(&'a self, key: &'a str) -> Operation<'a, (Bytes, Version)> {
+        Box::pin(async move {
+            check_key(key)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key) = (folder.clone(), key.to_owned());
+                    blocking(move || folder.get(&key)).await
+                }
+                Kind::Memory(client) => client.get(key).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.get(key).await,
+            };
+            self.counted(result, |counters, (bytes, _)| {
+                count(&counters.gets, 1);
+                count(&counters.bytes_in, bytes.len() as u64);
+            })
         })
     }
 
@@ -239,23 +258,25 @@ impl Objects {
     /// # Errors
     /// Returns [`ObjectError::OutOfRange`] if the range starts at or after the object's end,
     /// [`ObjectError::NotFound`] if the object does not exist, and other variants if it cannot be read.
-    pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, ObjectError> {
-        check_key(key)?;
-        if range.is_empty() {
-            return Ok(Bytes::new());
-        }
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key) = (folder.clone(), key.to_owned());
-                blocking(move || folder.get_range(&key, range)).await
+    pub fn get_range<'a>(&'a self, key: &'a str, range: Range<u64>) -> Operation<'a, Bytes> {
+        Box::pin(async move {
+            check_key(key)?;
+            if range.is_empty() {
+                return Ok(Bytes::new());
             }
-            Kind::Memory(client) => client.get_range(key, range).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.get_range(key, range).await,
-        };
-        self.counted(result, |counters, bytes| {
-            count(&counters.gets, 1);
-            count(&counters.bytes_in, bytes.len() as u64);
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key) = (folder.clone(), key.to_owned());
+                    blocking(move || folder.get_range(&key, range)).await
+                }
+                Kind::Memory(client) => client.get_range(key, range).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.get_range(key, range).await,
+            };
+            self.counted(result, |counters, bytes| {
+                count(&counters.gets, 1);
+                count(&counters.bytes_in, bytes.len() as u64);
+            })
         })
     }
 
@@ -264,36 +285,40 @@ impl Objects {
     /// # Errors
     /// Returns [`ObjectError::NotFound`] if the object does not exist, and other variants if the request
     /// fails.
-    pub async fn size(&self, key: &str) -> Result<u64, ObjectError> {
-        check_key(key)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key) = (folder.clone(), key.to_owned());
-                blocking(move || folder.size(&key)).await
-            }
-            Kind::Memory(client) => client.size(key).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.size(key).await,
-        };
-        self.counted(result, |_, _| ())
+    pub fn size<'a>(&'a self, key: &'a str) -> Operation<'a, u64> {
+        Box::pin(async move {
+            check_key(key)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key) = (folder.clone(), key.to_owned());
+                    blocking(move || folder.size(&key)).await
+                }
+                Kind::Memory(client) => client.size(key).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.size(key).await,
+            };
+            self.counted(result, |_, _| ())
+        })
     }
 
     /// Deletes an object. Succeeds if the object does not exist.
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the object cannot be deleted.
-    pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
-        check_key(key)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key) = (folder.clone(), key.to_owned());
-                blocking(move || folder.delete(&key)).await
-            }
-            Kind::Memory(client) => client.delete(key).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.delete(key).await,
-        };
-        self.counted(result, |counters, ()| count(&counters.deletes, 1))
+    pub fn delete<'a>(&'a self, key: &'a str) -> Operation<'a, ()> {
+        Box::pin(async move {
+            check_key(key)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, key) = (folder.clone(), key.to_owned());
+                    blocking(move || folder.delete(&key)).await
+                }
+                Kind::Memory(client) => client.delete(key).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.delete(key).await,
+            };
+            self.counted(result, |counters, ()| count(&counters.deletes, 1))
+        })
     }
 
     /// Deletes all objects below a prefix and returns their number. The operation is not atomic: after an
@@ -302,20 +327,22 @@ impl Objects {
     /// # Errors
     /// Returns [`ObjectError::Key`] if the prefix is invalid or empty (the empty prefix would delete the
     /// whole store), and other variants if an object cannot be deleted.
-    pub async fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
-        let prefix = check_prefix(prefix)?;
-        check_key(prefix)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, prefix) = (folder.clone(), prefix.to_owned());
-                blocking(move || folder.delete_prefix(&prefix)).await
-            }
-            Kind::Memory(client) => client.delete_prefix(prefix).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.delete_prefix(prefix).await,
-        };
-        self.counted(result, |counters, deleted| {
-            count(&counters.deletes, *deleted)
+    pub fn delete_prefix<'a>(&'a self, prefix: &'a str) -> Operation<'a, u64> {
+        Box::pin(async move {
+            let prefix = check_prefix(prefix)?;
+            check_key(prefix)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, prefix) = (folder.clone(), prefix.to_owned());
+                    blocking(move || folder.delete_prefix(&prefix)).await
+                }
+                Kind::Memory(client) => client.delete_prefix(prefix).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.delete_prefix(prefix).await,
+            };
+            self.counted(result, |counters, deleted| {
+                count(&counters.deletes, *deleted)
+            })
         })
     }
 
@@ -323,18 +350,20 @@ impl Objects {
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the objects cannot be listed.
-    pub async fn list(&self, prefix: &str) -> Result<Vec<Entry>, ObjectError> {
-        let prefix = check_prefix(prefix)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, prefix) = (folder.clone(), prefix.to_owned());
-                blocking(move || folder.list(&prefix)).await
-            }
-            Kind::Memory(client) => client.list(prefix).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.list(prefix).await,
-        };
-        self.counted(result, |counters, _| count(&counters.lists, 1))
+    pub fn list<'a>(&'a self, prefix: &'a str) -> Operation<'a, Vec<Entry>> {
+        Box::pin(async move {
+            let prefix = check_prefix(prefix)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, prefix) = (folder.clone(), prefix.to_owned());
+                    blocking(move || folder.list(&prefix)).await
+                }
+                Kind::Memory(client) => client.list(prefix).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.list(prefix).await,
+            };
+            self.counted(result, |counters, _| count(&counters.lists, 1))
+        })
     }
 
     /// Returns the names of the folders directly below a prefix, sorted. For example, a store with the keys `a/1`,
@@ -342,18 +371,20 @@ impl Objects {
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the objects cannot be listed.
-    pub async fn list_dirs(&self, prefix: &str) -> Result<Vec<String>, ObjectError> {
-        let prefix = check_prefix(prefix)?;
-        let result = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, prefix) = (folder.clone(), prefix.to_owned());
-                blocking(move || folder.list_dirs(&prefix)).await
-            }
-            Kind::Memory(client) => client.list_dirs(prefix).await,
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.list_dirs(prefix).await,
-        };
-        self.counted(result, |counters, _| count(&counters.lists, 1))
+    pub fn list_dirs<'a>(&'a self, prefix: &'a str) -> Operation<'a, Vec<String>> {
+        Box::pin(async move {
+            let prefix = check_prefix(prefix)?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, prefix) = (folder.clone(), prefix.to_owned());
+                    blocking(move || folder.list_dirs(&prefix)).await
+                }
+                Kind::Memory(client) => client.list_dirs(prefix).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.list_dirs(prefix).await,
+            };
+            self.counted(result, |counters, _| count(&counters.lists, 1))
+        })
     }
 
     /// Detects which conditions the store honors. Writes a small object with a random name below a prefix,
@@ -361,8 +392,8 @@ impl Objects {
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if an operation fails or the store returns wrong bytes.
-    pub async fn probe(&self, prefix: &str) -> Result<Probe, ObjectError> {
-        probe::probe(self, check_prefix(prefix)?).await
+    pub fn probe<'a>(&'a self, prefix: &'a str) -> Operation<'a, Probe> {
+        Box::pin(async move { probe::probe(self, check_prefix(prefix)?).await })
     }
 
     /// Counts the result of an operation: `done` counts a success, and this function counts an error.

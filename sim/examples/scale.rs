@@ -409,7 +409,7 @@ async fn measure(cluster: &Arc<Cluster>, memory: &Memory) -> Result<Measured, Bo
     };
     let registry = Registry::default();
     let (coordinator, task) = Coordinator::start(&Env::system(), settings, &registry).await?;
-    let running = tokio::spawn(task.run(std::future::pending()));
+    let running = tokio::spawn(task.run(Box::pin(std::future::pending())));
     for number in 0..cluster.workers {
         join(cluster, &coordinator, format!("w{number:03}"))?;
     }

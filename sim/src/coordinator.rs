@@ -107,11 +107,10 @@ impl Program for CoordinatorProgram {
             };
             let node = listed.node;
             listed.world.serving.lock().insert(node, serving);
-            let ended = task
-                .run(async move {
-                    let _ = stop.wait_for(|stop| *stop).await;
-                })
-                .await;
+            let stopped = Box::pin(async move {
+                let _ = stop.wait_for(|stop| *stop).await;
+            });
+            let ended = task.run(stopped).await;
             drop(listed);
             ended
         });

@@ -177,9 +177,9 @@ impl Cluster {
         let registry = Registry::default();
         let (coordinator, task) = Coordinator::start(&Env::system(), settings, &registry).await?;
         let (stop, stopped) = oneshot::channel();
-        let running = tokio::spawn(task.run(async {
+        let running = tokio::spawn(task.run(Box::pin(async {
             let _ = stopped.await;
-        }));
+        })));
         Ok(Process {
             coordinator,
             hooks,

@@ -7,6 +7,7 @@ use hatebeam_metrics::{CertificateMetrics, Registry};
 use hatebeam_net::{Tls, Token, Tokens};
 use hatebeam_objects::{Encryption, Objects, Options};
 use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Default address of the coordinator.
@@ -165,6 +166,8 @@ pub(super) fn parse_dollars(text: &str) -> Result<Micros, String> {
 
 /// Runs a future to completion on a new tokio runtime.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    // The runtime is compiled for each type of future, so this one erases the type.
+    let work: Pin<&mut dyn Future<Output = _>> = pin!(work);
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

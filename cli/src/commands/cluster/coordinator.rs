@@ -105,13 +105,13 @@ impl CoordinatorArgs {
                 registry,
                 dashboard: dashboard.map(|opened| opened.dashboard),
             };
-            let ready = |address: SocketAddr| {
+            let ready = Box::new(move |address: SocketAddr| {
                 // Write errors are ignored, because standard output may be closed.
                 let _ = output::print(format_args!("listening on {address}\n"));
                 if let Some(url) = &url {
                     let _ = output::print(format_args!("dashboard at {url}\n"));
                 }
-            };
+            });
             Ok(coordinate(settings, stop, ready).await?)
         })
     }
