@@ -39,3 +39,14 @@ have_rust=$(rustc --version | cut -d' ' -f2)
 oldest=$(printf '%s\n%s\n' "$need_rust" "$have_rust" | sort -V | head -n 1)
 [ "$oldest" = "$need_rust" ] ||
     fail "Rust $have_rust is too old, $need_rust is needed. Type: rustup update stable"
+
+# Cargo compares only file times, so in a target directory that clones share it takes what another clone compiled for up to
+# date, although the sources differ and compiled tests contain the path of their clone. New file times make it compile again.
+if [ -n "${CARGO_TARGET_DIR:-}" ] && [ "$(cat "$CARGO_TARGET_DIR/checkout" 2>/dev/null)" != "$PWD" ]; then
+    mkdir -p "$CARGO_TARGET_DIR"
+    if find . -path ./target -prune -o -name '*.rs' -exec touch {} +; then
+        echo "$PWD" >"$CARGO_TARGET_DIR/checkout"
+    else
+        echo "warning: cannot change file times; if another clone uses $CARGO_TARGET_DIR, unset CARGO_TARGET_DIR" >&2
+    fi
+fi
