@@ -18,7 +18,7 @@ pub(crate) struct SpecArgs {
     width: u64,
     /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, selftaught, relay, or
     /// the path of a network file made by `train` [default: from the weights file; or else knewjade if weights are given; or
-    /// else network for wells of 10 columns and 16 rows, and patterns for others]
+    /// else network for wells of 10 columns, and patterns for others]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces; `first-of-best` does this

@@ -405,6 +405,22 @@ fn cached_sums_do_not_change_scores() {
 }
 
 #[test]
+fn network_is_default_for_ten_columns() {
+    let network = Network::shipped(Network::DEFAULT).unwrap();
+    let network = EvaluatorKind::Network(network.digest());
+    for (columns, rows, expected) in [
+        (10, 16, network),
+        (10, 5, network),
+        (9, 16, EvaluatorKind::Patterns),
+        (12, 13, EvaluatorKind::Patterns),
+    ] {
+        let geometry = Geometry::new(columns, rows).unwrap();
+        let default = EvaluatorKind::default_for(geometry);
+        assert_eq!(default, expected, "{columns} x {rows}");
+    }
+}
+
+#[test]
 fn network_file_round_trips() {
     for network in NETWORKS.iter() {
         let bytes = network.encode();
