@@ -59,6 +59,25 @@ fn default_loop_rule_depends_on_the_network() {
     assert_ne!(other, name(&["--loops", "exact"]));
 }
 
+/// In four columns, games repeat wells after a few pieces.
+#[test]
+fn warning_about_repeated_wells_names_the_loop_rule() {
+    let state = State::new("repeats");
+    let search = |rule| {
+        let size = ["--columns", "4", "--width", "20", "--max-depth", "60"];
+        state.run(&[&["run"], &size[..], &["--loops", rule]].concat())
+    };
+    let warning = "HATETRIS would replace its piece";
+    let ignored = search("ignore").err;
+    assert!(
+        ignored.contains(warning) && ignored.contains("--loops exact"),
+        "{ignored}"
+    );
+    let exact = search("exact");
+    assert_eq!(exact.code, 0);
+    assert!(!exact.err.contains(warning), "{}", exact.err);
+}
+
 #[test]
 fn run_prints_progress_result_and_log_lines() {
     let state = State::new("text");
