@@ -109,7 +109,8 @@ impl EvaluatorKind {
     /// which was trained on 16 rows. For other wells it is `patterns`.
     ///
     /// With 10 columns, 6, 8 and 10 to 15 rows, and widths of 500 to 2,000, the network places up to 37 % more pieces than
-    /// `patterns`, and fewer in one of 24 searches. With 5, 7, 8 and 9 columns and 16 rows, it places fewer.
+    /// `patterns`, and fewer in one of 24 searches. With 5, 7, 8 and 9 columns and 16 rows, it places fewer. With 6, 11 and 12
+    /// columns, it depends on the width which is better, and with 14 columns and 11 rows, the network is.
     pub fn default_for(geometry: Geometry) -> EvaluatorKind {
         let trained = geometry.width() == Geometry::STANDARD.width();
         let shipped = Network::shipped(Network::DEFAULT).filter(|_| trained);

@@ -336,7 +336,7 @@ impl SearchArgs {
         if let Some(piece) = result.parted_at {
             output::warn(format_args!(
                 "found a better game, but HATETRIS would replace its piece {piece} because a well repeats; the result is \
-                 the best game that HATETRIS allows, and --loops exact searches with this rule"
+                 the best game that HATETRIS allows; --loops exact searches with the loop rule"
             ));
         }
         if self.json {
