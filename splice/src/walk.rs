@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 /// Place of a well that is not in the game.
-const NO_PLACE: u32 = u32::MAX;
+pub(crate) const NO_PLACE: u32 = u32::MAX;
 
 /// Maximum numbers of pieces that a try replaces. Nearly all gains replace less than 25, but longer parts sometimes gain
 /// where shorter ones do not.

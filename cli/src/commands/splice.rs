@@ -24,7 +24,7 @@ pub(crate) struct SpliceArgs {
     /// Files with one replay per line, such as `own-games.txt` of a training
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Maximum number of rounds that add detours to the graph
+    /// Maximum number of rounds that add wells to the graph
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
     rounds: u8,
     /// Maximum number of steps; a step searches other ways for eight million parts of the game, or is a round [default: no
@@ -189,7 +189,7 @@ impl Watch for StepWatch<'_> {
         } = progress;
         let percent = 100 * searched / wells.max(1);
         self.show(&format!(
-            ", searching detours: stage {stage} of {stages}, {percent} %"
+            ", searching wells: stage {stage} of {stages}, {percent} %"
         ));
     }
 }
