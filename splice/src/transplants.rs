@@ -166,8 +166,8 @@ mod tests {
             };
             let has_walk = |lists: &[Vec<u32>]| {
                 (0..12).fold(vec![true; 12], |walks, _| {
-                    let goes_on = |next: &Vec<u32>| next.iter().any(|&well| walks[well as usize]);
-                    lists.iter().map(goes_on).collect()
+                    let continues = |next: &Vec<u32>| next.iter().any(|&well| walks[well as usize]);
+                    lists.iter().map(continues).collect()
                 })
             };
             let (forward, back) = (has_walk(&lists(false)), has_walk(&lists(true)));
