@@ -83,13 +83,13 @@ fn parts(wells: usize, game: &[u32], other: &[u32]) -> Vec<Part> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use hatebeam_game::{Children, Emulator, Enemy, EnemyState, Geometry, Rules, Well};
     use proptest::prelude::*;
 
     /// Plays random locks until the game is over or has 40 pieces.
-    fn random_game(emulator: &Emulator, choices: &[u8]) -> Vec<Well> {
+    pub(crate) fn random_game(emulator: &Emulator, choices: &[u8]) -> Vec<Well> {
         let mut state = EnemyState::new(Enemy::Hatetris);
         let mut children = Children::new();
         let mut wells = vec![Well::EMPTY];

@@ -7,14 +7,15 @@
 //! The value of a well for such a game depends on the wells visited before, which a beam search with an evaluator does
 //! not know.
 //!
-//! A [`Splicer`] replaces parts of the longest game by longer parts of the others (`crossing`), and improves it by simulated
-//! annealing (`walk`): it replaces short parts by other ways, millions of times a second. When it finds nothing longer, it adds wells to the graph: transplants (`transplants`) and detours
-//! (`detours`).
+//! A [`Splicer`] replaces parts of the longest game by longer parts of the others (`crossing`), and improves it by parallel
+//! tempering (`tempering`): several walks replace parts of it by other ways (`walk`), millions of times a second. When they find
+//! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`).
 
 mod bound;
 mod crossing;
 mod detours;
 mod graph;
+mod tempering;
 mod transplants;
 mod walk;
 
@@ -26,19 +27,15 @@ use detours::Detours;
 use graph::{PIECES, WellGraph};
 use hatebeam_game::{Emulator, Well};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
-use rayon::prelude::*;
+use rand_chacha::rand_core::SeedableRng;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use tempering::Tempering;
 use thiserror::Error;
 use transplants::transplants;
-use walk::{Annealed, Walk};
+use walk::Walk;
 
-/// Number of walks that one step anneals. It does not depend on the number of threads, so the result does not, either.
-const WALKS: usize = 4;
-
-/// Number of tries of each walk in a step that works well. A thread makes some three million tries a second. With 2, 10 and
-/// 40 million tries, 50 seconds gave games of 2,996, 2,976 and 3,006 pieces, and 2 million were the first to reach 2,990.
-pub const TRIES: u64 = 2_000_000;
+/// Number of tries of each of the eight walks in a step that works well. A thread makes some 1.5 million tries a second.
+pub const TRIES: u64 = 1_000_000;
 
 /// Number of steps without a longer game after which the graph grows.
 const PATIENCE: u32 = 4;
@@ -99,7 +96,7 @@ pub enum SpliceError {
 pub struct Settings {
     /// Maximum number of times that wells are added to the graph: detours and transplants in turn.
     pub rounds: usize,
-    /// Number of tries of each of the four walks of a step, such as [`TRIES`].
+    /// Number of tries of each of the eight walks of a step, such as [`TRIES`].
     pub tries: u64,
     /// Seed of the random choices.
     pub seed: u64,
@@ -110,8 +107,8 @@ pub struct Settings {
 /// What a step of a [`Splicer`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It made the game longer by this number of pieces, which can be zero.
-    Annealed(usize),
+    /// It searched other ways and made the game longer by this number of pieces, which can be zero.
+    Searched(usize),
     /// It added this number of wells to the graph.
     Grew(usize),
     /// It changed nothing, because it was cancelled.
@@ -127,6 +124,7 @@ pub struct Splicer {
     transplanted: usize,
     /// The wells of the game, as indices into the graph.
     game: Vec<u32>,
+    tempering: Tempering,
     random: ChaCha8Rng,
     tries: u64,
     /// Number of rounds left.
@@ -170,6 +168,7 @@ impl Splicer {
             graph,
             detours: Detours::default(),
             transplanted,
+            tempering: Tempering::new(&game),
             game,
             random: ChaCha8Rng::seed_from_u64(settings.seed),
             tries: settings.tries,
@@ -224,7 +223,7 @@ impl Splicer {
         self.idle >= PATIENCE && self.rounds > 0 && self.graph.len() < MAX_WELLS
     }
 
-    /// Searches other ways for random parts, four times the number of [`Settings::tries`], or adds wells to the graph if
+    /// Searches other ways for random parts, eight times the number of [`Settings::tries`], or adds wells to the graph if
     /// several such steps have found nothing, which can take minutes. If `watch` ends the step, longer games that were found
     /// before count, but new wells do not.
     pub fn advance(&mut self, watch: &dyn Watch) -> Step {
@@ -234,28 +233,22 @@ impl Splicer {
         if self.grows_next() {
             self.grow(watch)
         } else {
-            Step::Annealed(self.anneal(watch))
+            Step::Searched(self.search(watch))
         }
     }
 
-    /// Anneals the game, and returns the number of pieces gained.
-    fn anneal(&mut self, watch: &dyn Watch) -> usize {
-        let before = self.game.len();
-        let seeds: [u64; WALKS] = std::array::from_fn(|_| self.random.next_u64());
-        let (graph, game, tries) = (&self.graph, &self.game, self.tries);
-        let anneal = |&seed| {
-            let walk = Walk::new(graph, game, seed).ok();
-            walk.map(|mut walk| walk.anneal(tries, watch))
-        };
-        let results: Vec<Annealed> = self
+    /// Searches other ways, and returns the number of pieces gained.
+    fn search(&mut self, watch: &dyn Watch) -> usize {
+        let (tempering, random) = (&mut self.tempering, &mut self.random);
+        let (graph, tries) = (&self.graph, self.tries);
+        let tempered = self
             .pool
-            .install(|| seeds.par_iter().filter_map(anneal).collect());
-        self.tried += results.iter().map(|result| result.tried).sum::<u64>();
-        // The last one of equally long games has changed most. They lead to others that are longer.
-        if let Some(longest) = results.into_iter().max_by_key(|result| result.game.len()) {
-            self.game = longest.game;
+            .install(|| tempering.step(graph, tries, random, watch));
+        self.tried += tempered.tried;
+        let gained = tempered.longest.len().saturating_sub(self.game.len());
+        if tempered.longest.len() >= self.game.len() {
+            self.game = tempered.longest;
         }
-        let gained = self.game.len() - before;
         self.idle = if gained > 0 { 0 } else { self.idle + 1 };
         gained
     }

@@ -88,11 +88,11 @@ fn spliced_game_is_longer_valid_and_the_same_for_any_number_of_threads() {
     for _ in 0..4 {
         let before = one.pieces();
         let step = one.advance(&running);
-        assert_eq!(step, Step::Annealed(one.pieces() - before));
+        assert_eq!(step, Step::Searched(one.pieces() - before));
         assert_eq!(three.advance(&running), step);
         assert_eq!(one.wells(), three.wells());
     }
-    assert_eq!(one.tried(), 3_200_000);
+    assert_eq!(one.tried(), 4 * 8 * 200_000);
     assert!(one.pieces() > crossed, "{}", one.pieces());
     assert_valid(Geometry::STANDARD, &one.wells(), true);
 }
@@ -111,8 +111,8 @@ fn other_seed_gives_other_game() {
         }
         splicer.wells()
     };
-    assert_eq!(spliced(1), spliced(1));
-    assert_ne!(spliced(1), spliced(2));
+    assert!(spliced(1) == spliced(1));
+    assert!(spliced(1) != spliced(2));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn step_that_ends_early_counts_the_tries_it_made() {
     let calls = AtomicU32::new(0);
     splicer.advance(&|| calls.fetch_add(1, Ordering::Relaxed) >= 10);
     assert!(
-        (1..4 * 200_000).contains(&splicer.tried()),
+        (1..8 * 200_000).contains(&splicer.tried()),
         "{}",
         splicer.tried()
     );
@@ -189,7 +189,7 @@ fn graph_grows_when_nothing_longer_is_found() {
     assert_eq!(one.graph_wells(), games[0].len());
     for _ in 0..4 {
         assert!(!one.grows_next());
-        assert_eq!(one.advance(&running), Step::Annealed(0));
+        assert_eq!(one.advance(&running), Step::Searched(0));
         three.advance(&running);
     }
     let mut rounds = 0;
