@@ -11,8 +11,8 @@ use hatebeam_game::{Children, Emulator, MAX_HEIGHT, Well};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Maximum number of combinations for one number of lower rows. It bounds the memory to some 0.3 GB. Numbers of rows with more
-/// combinations are skipped.
+/// Maximum number of combinations for one number of lower rows. It bounds the memory to an estimated 0.3 GB. Numbers of rows with
+/// more combinations are skipped.
 const MAX_COMBINATIONS: usize = 1 << 21;
 
 /// Number of wells that threads search between two reports of the progress.

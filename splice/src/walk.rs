@@ -27,7 +27,7 @@ const MAX_GAIN: usize = 25;
 /// 2,471 (`examples/own-games.txt` without detours, one thread, two seeds).
 const REPAIR_ODDS: usize = 2;
 
-/// Maximum number of repairs of a try. Two in a hundred changes have one, and hardly any has more than three.
+/// Maximum number of repairs of a try. At most one in a hundred changes has one, and hardly any has more than three.
 const MAX_REPAIRS: usize = 8;
 
 /// Maximum number of wells in which the enemy gives another piece because of one way.
