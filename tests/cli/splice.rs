@@ -32,9 +32,12 @@ fn games_are_spliced_to_a_longer_valid_game() {
     let replay = found["replay"].as_str().unwrap();
     let expected = score.to_string();
     run(&["replay", "verify", replay, "--expect-score", &expected]).results();
-    let again = json(&[&games, "--steps", "2", "--threads", "3"]);
+    let out = file("spliced.txt", b"");
+    let again = json(&[&games, "--steps", "2", "--threads", "3", "--out", &out]);
     assert_eq!(again["replay"], found["replay"]);
     assert_eq!(again["wells"], found["wells"]);
+    let from_file = json(&[&out, "--steps", "1"]);
+    assert_eq!(from_file["was_score"], score);
     let text = run(&["splice", &games, "--steps", "1"]).silent_results();
     assert!(
         text.contains(", at most ") && text.contains("8,000,000 parts"),
@@ -69,6 +72,11 @@ fn unusable_files_are_refused() {
         (&[&empty, "--rounds", "101"], 2, "--rounds"),
         (&[&empty, "--steps", "0"], 2, "--steps"),
         (&[&empty, "--seconds", "0"], 2, "--seconds"),
+        (
+            &[&short, "--out", "/nonexistent/out.txt"],
+            1,
+            "/nonexistent/out.txt",
+        ),
     ] {
         let error = run(&[&["splice"], args].concat()).error(code);
         assert!(error.contains(expected), "{error}");

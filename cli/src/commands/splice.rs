@@ -5,11 +5,13 @@ use crate::input::read_replays;
 use crate::output::{self, Failure};
 use anyhow::Context;
 use hatebeam_game::{
-    Emulator, Encoding, Enemy, Geometry, Record, Rules, Well, encode, play, replay_of_wells,
+    Emulator, Encoding, Enemy, Geometry, Key, PathError, Record, Rules, Well, encode, play,
+    replay_of_wells,
 };
 use hatebeam_host::stop_flag;
 use hatebeam_report::{count, duration, grouped};
 use hatebeam_splice::{RoundProgress, Settings, Splicer, TRIES, Watch};
+use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -37,6 +39,9 @@ pub(crate) struct SpliceArgs {
     /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Write the replay of the longest game so far to this file, at the start and after each step that makes it longer
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgs,
     /// Print one JSON object
@@ -79,15 +84,9 @@ impl SpliceArgs {
         show_progress("collecting wells");
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let mut splicer = Splicer::new(&emulator, &wells, settings)?;
-        self.improve(&mut splicer, started, &cancel);
+        self.improve(&mut splicer, longest.over, started, &cancel)?;
         show_progress("");
-        let keys = replay_of_wells(
-            Geometry::STANDARD,
-            Rules::default(),
-            Enemy::Hatetris,
-            &splicer.wells(),
-            longest.over,
-        )?;
+        let keys = keys_of(&splicer, longest.over)?;
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
         let result = ResultJson {
             wells: splicer.graph_wells(),
@@ -125,12 +124,27 @@ impl SpliceArgs {
         Ok(games)
     }
 
-    /// Improves the game until a limit is reached or the user cancels.
-    fn improve(&self, splicer: &mut Splicer, started: Instant, cancel: &AtomicBool) {
+    /// Improves the game until a limit is reached or the user cancels, and writes the file of --out. `over` is whether the
+    /// game ends.
+    fn improve(
+        &self,
+        splicer: &mut Splicer,
+        over: bool,
+        started: Instant,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<()> {
         let seconds = self.seconds.or(self.steps.is_none().then_some(60.0));
         let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
         let mut steps = 0;
+        let mut written = 0;
         loop {
+            if let Some(out) = &self.out
+                && splicer.pieces() > written
+            {
+                written = splicer.pieces();
+                let replay = encode(&keys_of(splicer, over)?, Encoding::Base2048);
+                write_whole(out, (replay + "\n").as_bytes())?;
+            }
             let watch = StepWatch {
                 cancel,
                 deadline,
@@ -140,13 +154,24 @@ impl SpliceArgs {
                 tried: splicer.tried(),
             };
             if self.steps.is_some_and(|limit| steps >= limit) || watch.is_cancelled() {
-                break;
+                return Ok(());
             }
             watch.show("");
             splicer.advance(&watch);
             steps += 1;
         }
     }
+}
+
+/// Returns the keys of the splicer's game.
+fn keys_of(splicer: &Splicer, over: bool) -> Result<Vec<Key>, PathError> {
+    replay_of_wells(
+        Geometry::STANDARD,
+        Rules::default(),
+        Enemy::Hatetris,
+        &splicer.wells(),
+        over,
+    )
 }
 
 /// Shows the progress of a step, and ends it if the time is over or the user cancels.
