@@ -11,6 +11,7 @@
 //! tempering (`tempering`): several walks replace parts of it by other ways (`walk`), millions of times a second. When they find
 //! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`).
 
+mod bases;
 mod bound;
 mod crossing;
 mod detours;
@@ -21,6 +22,7 @@ mod walk;
 
 pub use graph::MAX_WELLS;
 
+use bases::rebased;
 use bound::bound;
 use crossing::cross;
 use detours::Detours;
@@ -257,11 +259,12 @@ impl Splicer {
     fn grow(&mut self, watch: &dyn Watch) -> Step {
         let before = self.graph.len();
         let (emulator, graph, detours) = (&self.emulator, &mut self.graph, &mut self.detours);
-        let transplanted = &mut self.transplanted;
+        let (transplanted, game) = (&mut self.transplanted, &self.game);
         let grown = self.pool.install(|| {
             if *transplanted < before {
                 let transplants = transplants(emulator, graph, watch)?;
-                graph.grow(emulator, transplants);
+                let rebased = rebased(emulator, graph, game, watch)?;
+                graph.grow(emulator, transplants.into_iter().chain(rebased));
                 *transplanted = graph.len();
             }
             if graph.len() == before {
