@@ -18,8 +18,8 @@ const FORWARD: usize = 3;
 /// Number of pieces that the search goes back. With three, a round takes seven times as long and finds a tenth more wells.
 const BACK: u8 = 2;
 
-/// Number of pieces by which a detour can leave a well: the two that HATETRIS gives first.
-const FIRST_PIECES: usize = 2;
+/// Number of pieces by which a game can leave a well: the two that HATETRIS gives first.
+pub(crate) const FIRST_PIECES: usize = 2;
 
 /// Maximum number of wells whose distances are known. It bounds the memory to 0.6 GB. Graphs of some 160,000 wells reach it.
 const MAX_DISTANCES: usize = 1 << 24;

@@ -9,7 +9,8 @@
 //!
 //! A [`Splicer`] replaces parts of the longest game by longer parts of the others (`crossing`), and improves it by parallel
 //! tempering (`tempering`): several walks replace parts of it by other ways (`walk`), millions of times a second. When they find
-//! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`).
+//! nothing longer, it adds wells to the graph: detours (`detours`), transplants (`transplants`), and
+//! wells with other lower rows (`bases`).
 
 mod bases;
 mod bound;
