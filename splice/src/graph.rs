@@ -126,6 +126,10 @@ impl WellGraph {
 }
 
 impl Move {
+    pub(crate) fn new(well: usize, rank: usize) -> Move {
+        Move((well * PIECES + rank) as u32)
+    }
+
     pub(crate) fn well(self) -> usize {
         self.0 as usize / PIECES
     }

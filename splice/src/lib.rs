@@ -9,10 +9,8 @@
 //!
 //! A [`Splicer`] replaces parts of the longest game by longer parts of the others (`crossing`), and improves it by parallel
 //! tempering (`tempering`): several walks replace parts of it by other ways (`walk`), millions of times a second. When they find
-//! nothing longer, it adds wells to the graph: detours (`detours`), transplants (`transplants`), and
-//! wells with other lower rows (`bases`).
+//! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`).
 
-mod bases;
 mod bound;
 mod crossing;
 mod detours;
@@ -23,7 +21,6 @@ mod walk;
 
 pub use graph::MAX_WELLS;
 
-use bases::rebased;
 use bound::bound;
 use crossing::cross;
 use detours::Detours;
@@ -263,9 +260,8 @@ impl Splicer {
         let (transplanted, game) = (&mut self.transplanted, &self.game);
         let grown = self.pool.install(|| {
             if *transplanted < before {
-                let transplants = transplants(emulator, graph, watch)?;
-                let rebased = rebased(emulator, graph, game, watch)?;
-                graph.grow(emulator, transplants.into_iter().chain(rebased));
+                let transplants = transplants(emulator, graph, game, watch)?;
+                graph.grow(emulator, transplants);
                 *transplanted = graph.len();
             }
             if graph.len() == before {

@@ -1,222 +1,346 @@
 //! Finds transplants: wells that consist of the lower rows of one well and the upper rows of another one.
 //!
-//! The lowest rows of a long game change slowly. While they stay, the game uses the rows above, and most of what it can do
-//! there does not depend on the rows below. But a training visits only some upper rows above each content of the lower rows,
-//! because it moves on as soon as it can. So all combinations are tried, and those are kept that can be on cycles of
-//! HATETRIS Mild.
+//! A long game keeps its lowest rows, changes the rows above them rarely, and uses the rest of the well. What it can do in the rest
+//! hardly depends on the rows below. But a training visits only some upper rows above each content of the lower rows, because it
+//! moves on as soon as it can. So this module combines the lower rows of each well with the upper rows of each other one, for
+//! several numbers of lower rows. It also puts each pair of rows with one gap each above the rows that the game keeps.
+//!
+//! The pieces decide which of these wells matter. A game must be able to reach them and to return from them. It must also be able
+//! to stay: the first piece in a well is excluded only if it leads to a well of the game. So if it leads to no well of the
+//! graph, the game ends there. In the graph of the game of 1,905 lines (18,005 wells), the game can reach 289,812 transplants and
+//! return from them, but stay in only 32,577. Of the wells of the graph in which it can stay, at most 5,300 are on disjoint cycles
+//! by the first two pieces, and with these transplants 8,677.
 
-use crate::graph::WellGraph;
+use crate::detours::FIRST_PIECES;
+use crate::graph::{Move, WellGraph, pieces};
 use crate::{RoundProgress, Watch};
 use hatebeam_game::{Children, Emulator, MAX_HEIGHT, Well};
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-/// Maximum number of combinations for one number of lower rows. It bounds the memory to an estimated 0.3 GB. Numbers of rows with
-/// more combinations are skipped.
-const MAX_COMBINATIONS: usize = 1 << 21;
+/// Number of rows above the kept ones that are replaced by pairs of rows.
+const PAIR: usize = 2;
+
+/// Maximum number of adjacent empty cells in a row of a pair.
+const LONGEST_GAP: usize = 5;
+
+/// Maximum number of lower rows above the kept ones. With three instead of six, the 8,677 wells on disjoint cycles are 6,184.
+const LOWER_ROWS: usize = 6;
+
+/// Share of the wells of the game that must have the kept rows, in percent.
+const KEPT: usize = 90;
+
+/// Number of wells reached from the game at which the search ends. A well takes an estimated 200 bytes, so they take 0.4 GB.
+const MAX_REACHED: usize = 1 << 21;
 
 /// Number of wells that threads search between two reports of the progress.
-const CHUNK: usize = 1 << 14;
+const CHUNK: usize = 1 << 13;
 
-/// Returns all transplants between the wells of the graph that can be on cycles, without duplicates and without wells of the
-/// graph. Returns `None` if `watch` ends the round.
+type Rows = [u16; MAX_HEIGHT];
+
+/// Returns the transplants that the game can reach, in which it can stay, and from which it can return, without wells of the graph.
+/// Returns `None` if `watch` ends the search.
 pub(crate) fn transplants(
     emulator: &Emulator,
     graph: &WellGraph,
+    game: &[u32],
     watch: &dyn Watch,
 ) -> Option<Vec<Well>> {
-    let next: Vec<&[u32]> = (0..graph.len() as u32)
-        .map(|well| graph.children(well, 0))
-        .collect();
-    let mut parts: Vec<Well> = on_cycles(&next)
-        .map(|well| graph.well(well as u32))
-        .collect();
-    let (mut found, mut known) = (Vec::new(), HashSet::new());
-    let heights = 1..emulator.geometry().height();
-    for rows in heights.clone() {
-        let combined = combinations(&parts, rows);
-        let next = successors(emulator, &combined, |searched| {
-            watch.progress(RoundProgress {
-                stage: rows,
-                stages: heights.len(),
-                searched,
-                wells: combined.len(),
-            });
-            watch.is_cancelled()
-        })?;
-        let new = on_cycles(&next)
-            .map(|well| combined[well])
-            .filter(|well| graph.find(well).is_none() && known.insert(*well));
-        let before = found.len();
-        found.extend(new);
-        parts.extend_from_slice(&found[before..]);
-    }
-    Some(found)
+    let parts = Parts::new(emulator, graph, game);
+    let reached = reach(emulator, graph, game, &parts, watch)?;
+    let useful = useful(&reached.origins, game.len());
+    let new = reached.wells.into_iter().zip(useful);
+    let new = new.filter(|(well, useful)| *useful && graph.find(well).is_none());
+    Some(new.map(|(well, _)| well).collect())
 }
 
-/// Returns all combinations of the lowest `rows` rows of one well with the other rows of another one, or nothing if there are
-/// too many. The number of cells stays even, as in all wells that games reach in a well with an even number of columns.
-fn combinations(wells: &[Well], rows: usize) -> Vec<Well> {
-    let split = |well: &Well| {
-        let (mut lower, mut upper) = (*well.rows(), *well.rows());
-        lower[rows..].fill(0);
-        upper[..rows].fill(0);
-        (lower, upper)
-    };
-    let (lowers, uppers): (BTreeSet<_>, BTreeSet<_>) = wells.iter().map(split).unzip();
-    if lowers.len() * uppers.len() > MAX_COMBINATIONS {
-        return Vec::new();
-    }
-    let mut combined = Vec::new();
-    for lower in &lowers {
-        let cells = parity(lower);
-        for upper in uppers.iter().filter(|upper| parity(upper) == cells) {
-            combined.push(Well::from_rows(std::array::from_fn(|row| {
-                lower[row] | upper[row]
-            })));
-        }
-    }
-    combined
+/// Wells that the game can reach. Those of the game come first.
+struct Reached {
+    wells: Vec<Well>,
+    /// The moves that lead to each of them.
+    origins: Vec<Vec<Move>>,
 }
 
-fn parity(rows: &[u16; MAX_HEIGHT]) -> u32 {
-    rows.iter().map(|row| row.count_ones()).sum::<u32>() % 2
-}
-
-/// Returns the children of each well by the piece of HATETRIS Mild, as indices of `wells`, or `None` if `stop` ends the
-/// search. `stop` receives the number of wells searched.
-fn successors(
+/// Returns the wells that the game can reach by the first pieces, through transplants and wells of the graph.
+fn reach(
     emulator: &Emulator,
-    wells: &[Well],
-    stop: impl Fn(usize) -> bool,
-) -> Option<Vec<Vec<u32>>> {
-    let index: HashMap<&Well, u32> = wells.iter().zip(0..).collect();
-    let mut next = Vec::with_capacity(wells.len());
-    for chunk in wells.chunks(CHUNK) {
-        if stop(next.len()) {
+    graph: &WellGraph,
+    game: &[u32],
+    parts: &Parts,
+    watch: &dyn Watch,
+) -> Option<Reached> {
+    let mut wells: Vec<Well> = game.iter().map(|&well| graph.well(well)).collect();
+    let mut index: HashMap<Well, usize> = wells.iter().copied().zip(0..).collect();
+    let mut origins = vec![Vec::new(); wells.len()];
+    let mut searched = 0;
+    while searched < wells.len() && wells.len() < MAX_REACHED {
+        watch.progress(RoundProgress {
+            stage: 1,
+            stages: 1,
+            searched,
+            wells: wells.len(),
+        });
+        if watch.is_cancelled() {
             return None;
         }
-        let lists = chunk.par_iter().map_init(Children::new, |children, well| {
-            emulator.expand(well, children);
-            let known = children.wells().iter().filter_map(|child| index.get(child));
-            known.copied().collect::<Vec<u32>>()
-        });
-        next.par_extend(lists);
+        let end = wells.len().min(searched + CHUNK);
+        let next = wells[searched..end]
+            .par_iter()
+            .map_init(Children::new, |children, well| {
+                let mut next = Vec::new();
+                for (rank, piece) in pieces(emulator, well)[..FIRST_PIECES].iter().enumerate() {
+                    emulator.children(well, *piece, children);
+                    let known = children.wells().iter();
+                    let known = known.filter(|child| parts.contains(graph, child));
+                    next.extend(known.map(|child| (rank, *child)));
+                }
+                next
+            });
+        let next: Vec<Vec<(usize, Well)>> = next.collect();
+        for (origin, children) in (searched..).zip(next) {
+            for (rank, child) in children {
+                let place = *index.entry(child).or_insert_with(|| {
+                    wells.push(child);
+                    origins.push(Vec::new());
+                    wells.len() - 1
+                });
+                origins[place].push(Move::new(origin, rank));
+            }
+        }
+        searched = end;
     }
-    Some(next)
+    Some(Reached { wells, origins })
 }
 
-/// Returns the wells that are left after wells without a next or without a previous well are removed repeatedly: all wells on
-/// cycles and on ways between cycles. `next` contains the next wells of each well.
-fn on_cycles<L: AsRef<[u32]>>(next: &[L]) -> impl Iterator<Item = usize> {
-    let mut previous = vec![Vec::new(); next.len()];
-    for (well, next) in next.iter().enumerate() {
-        for &child in next.as_ref() {
-            previous[child as usize].push(well as u32);
+/// Returns which wells a game can reach from one of the first `ends` wells, can stay in, and can return from, through such wells.
+/// `origins` contains the moves that lead to each well.
+fn useful(origins: &[Vec<Move>], ends: usize) -> Vec<bool> {
+    let mut next = vec![Vec::new(); origins.len()];
+    for (well, origins) in origins.iter().enumerate() {
+        for origin in origins {
+            next[origin.well()].push(Move::new(well, origin.rank()));
         }
     }
-    let mut leading: Vec<usize> = next.iter().map(|next| next.as_ref().len()).collect();
-    let mut coming: Vec<usize> = previous.iter().map(Vec::len).collect();
-    let ends = |well: &usize| leading[*well] == 0 || coming[*well] == 0;
-    let mut removed: Vec<usize> = (0..next.len()).filter(ends).collect();
-    let mut left = vec![true; next.len()];
-    for &well in &removed {
-        left[well] = false;
+    let mut useful = vec![true; origins.len()];
+    loop {
+        let before = useful.clone();
+        keep_staying(origins, &mut useful);
+        useful = connected(origins, ends, &useful);
+        useful = connected(&next, ends, &useful);
+        if useful == before {
+            return useful;
+        }
     }
+}
+
+/// Removes wells in which the first piece leads to no well that is left, repeatedly.
+fn keep_staying(origins: &[Vec<Move>], left: &mut [bool]) {
+    let firsts = |well: usize| origins[well].iter().filter(|origin| origin.rank() == 0);
+    let mut leading = vec![0_u32; origins.len()];
+    for well in (0..origins.len()).filter(|well| left[*well]) {
+        firsts(well).for_each(|origin| leading[origin.well()] += 1);
+    }
+    let ends = |well: &usize| leading[*well] == 0;
+    let mut removed: Vec<usize> = (0..origins.len()).filter(ends).collect();
     while let Some(well) = removed.pop() {
-        let children = next[well].as_ref().iter().map(|&child| (child, true));
-        let parents = previous[well].iter().map(|&parent| (parent, false));
-        for (other, is_child) in children.chain(parents) {
-            let other = other as usize;
-            let count = if is_child {
-                &mut coming[other]
-            } else {
-                &mut leading[other]
-            };
-            *count -= 1;
-            if *count == 0 && std::mem::take(&mut left[other]) {
-                removed.push(other);
+        if std::mem::take(&mut left[well]) {
+            for origin in firsts(well) {
+                leading[origin.well()] -= 1;
+                if leading[origin.well()] == 0 {
+                    removed.push(origin.well());
+                }
             }
         }
     }
-    left.into_iter()
-        .enumerate()
-        .filter_map(|(well, left)| left.then_some(well))
+}
+
+/// Returns which wells that are left are connected with one of the first `ends` wells by `moves`, through wells that are left.
+fn connected(moves: &[Vec<Move>], ends: usize, left: &[bool]) -> Vec<bool> {
+    let mut connected = vec![false; moves.len()];
+    let mut waiting: Vec<usize> = (0..ends).filter(|well| left[*well]).collect();
+    while let Some(well) = waiting.pop() {
+        if !std::mem::replace(&mut connected[well], true) {
+            let others = moves[well].iter().map(|other| other.well());
+            waiting.extend(others.filter(|other| left[*other] && !connected[*other]));
+        }
+    }
+    connected
+}
+
+/// The parts of which transplants consist.
+struct Parts {
+    /// The lowest rows that the game keeps.
+    kept: Vec<u16>,
+    splits: Vec<Split>,
+}
+
+/// The parts for one number of lower rows. The other rows of each part are zero.
+struct Split {
+    rows: usize,
+    lowers: HashSet<Rows>,
+    uppers: HashSet<Rows>,
+}
+
+impl Parts {
+    fn new(emulator: &Emulator, graph: &WellGraph, game: &[u32]) -> Parts {
+        let geometry = emulator.geometry();
+        let middle = graph.well(game[game.len() / 2]);
+        let keeps = |rows: &usize| {
+            let same = |well: &&u32| graph.well(**well).rows()[..*rows] == middle.rows()[..*rows];
+            game.iter().filter(same).count() * 100 >= game.len() * KEPT
+        };
+        let most = geometry.height().saturating_sub(PAIR + 1);
+        let kept = (1..=most).take_while(keeps).last().unwrap_or(0);
+        let kept = middle.rows()[..kept].to_vec();
+        let wells = graph.wells().iter();
+        let wells: Vec<&Well> = wells
+            .filter(|well| well.rows().starts_with(&kept))
+            .collect();
+        let end = geometry.height().min(kept.len() + LOWER_ROWS + 1);
+        let split = |rows| {
+            let (lowers, uppers) = wells.iter().map(|well| split(well, rows)).unzip();
+            Split {
+                rows,
+                lowers,
+                uppers,
+            }
+        };
+        let mut splits: Vec<Split> = (kept.len() + 1..end).map(split).collect();
+        let paired = kept.len() + PAIR;
+        if let Some(split) = splits.iter_mut().find(|split| split.rows == paired) {
+            let pairs = pairs(geometry.width(), geometry.full_row(), kept.last());
+            split.lowers.extend(pairs.into_iter().map(|pair| {
+                let mut rows = [0; MAX_HEIGHT];
+                rows[..kept.len()].copy_from_slice(&kept);
+                rows[kept.len()..paired].copy_from_slice(&pair);
+                rows
+            }));
+        }
+        Parts { kept, splits }
+    }
+
+    /// Returns whether a well is a transplant or a well of the graph.
+    fn contains(&self, graph: &WellGraph, well: &Well) -> bool {
+        let is_product = |known: &Split| {
+            let (lower, upper) = split(well, known.rows);
+            known.uppers.contains(&upper) && known.lowers.contains(&lower)
+        };
+        graph.find(well).is_some()
+            || well.rows().starts_with(&self.kept) && self.splits.iter().any(is_product)
+    }
+}
+
+/// Returns the lowest `rows` rows of a well and its other rows. The rest is zero.
+fn split(well: &Well, rows: usize) -> (Rows, Rows) {
+    let (mut lower, mut upper) = (*well.rows(), *well.rows());
+    lower[rows..].fill(0);
+    upper[..rows].fill(0);
+    (lower, upper)
+}
+
+/// Returns all pairs of rows with one gap each through which pieces can reach the row `below`.
+fn pairs(width: usize, full: u16, below: Option<&u16>) -> Vec<[u16; PAIR]> {
+    let gap = |cells: usize| (0..=width - cells).map(move |at| ((1 << cells) - 1) << at);
+    let gaps: Vec<u16> = (1..=LONGEST_GAP.min(width - 1)).flat_map(gap).collect();
+    let below = below.map_or(full, |row| !row & full);
+    let lowers = gaps.iter().filter(|lower| below & **lower != 0);
+    let pairs = lowers.flat_map(|lower| gaps.iter().map(move |upper| [*lower, *upper]));
+    pairs
+        .filter(|[lower, upper]| lower & upper != 0)
+        .map(|pair| pair.map(|gap| full & !gap))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hatebeam_game::{Geometry, Rules};
+    use hatebeam_game::{Enemy, Geometry, Rules, decode, play};
     use proptest::prelude::*;
 
     proptest! {
-        /// A well is left if walks of as many moves as there are wells lead from it and to it: they contain a cycle.
+        /// Compares with the largest set in which each well has a next one by the first piece and is on a way between ends.
         #[test]
-        fn wells_on_long_walks_are_left(
-            moves in prop::collection::vec((0..12_u32, 0..12_u32), 0..30),
+        fn useful_wells_are_reached_and_stay_and_return(
+            moves in prop::collection::vec((0..12_usize, 0..2_usize, 0..12_usize), 0..40),
+            ends in 1..4_usize,
         ) {
-            let lists = |reverse: bool| {
-                let mut lists = vec![Vec::new(); 12];
-                for &(from, to) in &moves {
-                    let (from, to) = if reverse { (to, from) } else { (from, to) };
-                    lists[from as usize].push(to);
-                }
-                lists
-            };
-            let has_walk = |lists: &[Vec<u32>]| {
-                (0..12).fold(vec![true; 12], |walks, _| {
-                    let continues = |next: &Vec<u32>| next.iter().any(|&well| walks[well as usize]);
-                    lists.iter().map(continues).collect()
-                })
-            };
-            let (forward, back) = (has_walk(&lists(false)), has_walk(&lists(true)));
-            let expected: Vec<usize> = (0..12).filter(|&well| forward[well] && back[well]).collect();
-            prop_assert_eq!(on_cycles(&lists(false)).collect::<Vec<_>>(), expected);
-        }
-    }
-
-    /// A graph of all wells that follow one another in a narrow well up to a number of pieces, without every third well.
-    fn graph(emulator: &Emulator, pieces: usize) -> WellGraph {
-        let (mut wells, mut children) = (vec![Well::EMPTY], Children::new());
-        let (mut frontier, mut known) = (wells.clone(), HashSet::from([Well::EMPTY]));
-        for _ in 0..pieces {
-            let mut next = Vec::new();
-            for well in &frontier {
-                emulator.expand(well, &mut children);
-                next.extend(
-                    children
-                        .wells()
-                        .iter()
-                        .filter(|child| known.insert(**child)),
-                );
+            let mut origins = vec![Vec::new(); 12];
+            for &(from, rank, to) in &moves {
+                origins[to].push(Move::new(from, rank));
             }
-            wells.extend(
-                next.iter()
-                    .copied()
-                    .enumerate()
-                    .filter_map(|(index, well)| (index % 3 != 2).then_some(well)),
-            );
-            frontier = next;
+            let mut expected = [true; 12];
+            for _ in 0..24 {
+                let stays = |well| moves.iter().any(|&(from, rank, to)| {
+                    from == well && rank == 0 && expected[to]
+                });
+                let staying: [bool; 12] = std::array::from_fn(|well| expected[well] && stays(well));
+                let mut returns: [bool; 12] = std::array::from_fn(|well| well < ends && staying[well]);
+                let mut reached = returns;
+                for _ in 0..12 {
+                    for &(from, _, to) in &moves {
+                        returns[from] |= returns[to] && staying[from];
+                        reached[to] |= reached[from] && staying[to];
+                    }
+                }
+                expected = std::array::from_fn(|well| returns[well] && reached[well]);
+            }
+            prop_assert_eq!(useful(&origins, ends), expected);
         }
-        WellGraph::new(emulator, wells).unwrap()
     }
 
-    #[test]
-    fn transplants_are_new_and_have_next_and_previous_wells() {
-        let emulator = Emulator::new(Geometry::new(4, 8).unwrap(), Rules::default());
-        let mut graph = graph(&emulator, 6);
-        let wells = graph.wells().to_vec();
-        let found = transplants(&emulator, &graph, &|| false).unwrap();
-        assert!(found.len() > 100, "{} of {}", found.len(), wells.len());
-        assert!(found.iter().all(|well| !wells.contains(well)));
-        graph.grow(&emulator, found.iter().copied());
-        assert_eq!(graph.len(), wells.len() + found.len(), "none occurs twice");
-        for well in &found {
-            let index = graph.find(well).unwrap();
-            assert!(!graph.children(index, 0).is_empty());
-            assert!(graph.origins(index).iter().any(|origin| origin.rank() == 0));
+    /// Returns whether a game can go from `well` to a well for which `is_end` returns true, through `wells`.
+    fn leads(
+        emulator: &Emulator,
+        wells: &HashSet<Well>,
+        well: &Well,
+        is_end: impl Fn(&Well) -> bool,
+    ) -> bool {
+        let (mut waiting, mut seen) = (vec![*well], HashSet::new());
+        let mut children = Children::new();
+        while let Some(well) = waiting.pop() {
+            for piece in pieces(emulator, &well).into_iter().take(FIRST_PIECES) {
+                emulator.children(&well, piece, &mut children);
+                for child in children.wells() {
+                    if is_end(child) {
+                        return true;
+                    }
+                    if wells.contains(child) && seen.insert(*child) {
+                        waiting.push(*child);
+                    }
+                }
+            }
         }
-        assert!(transplants(&emulator, &graph, &|| true).is_none());
+        false
+    }
+
+    /// Narrow wells have no such wells, so this test uses a long game.
+    #[test]
+    fn transplants_are_found() {
+        let replay = include_str!("../../examples/records/spliced-1253.txt");
+        let (keys, _) = decode(replay.trim()).unwrap();
+        let (geometry, rules) = (Geometry::STANDARD, Rules::default());
+        let emulator = Emulator::new(geometry, rules);
+        let record = play(geometry, rules, Enemy::Hatetris, &keys);
+        let graph = WellGraph::new(&emulator, record.wells()).unwrap();
+        let game: Vec<u32> = record
+            .wells()
+            .filter_map(|well| graph.find(&well))
+            .collect();
+        assert!(transplants(&emulator, &graph, &game, &|| true).is_none());
+        let found = transplants(&emulator, &graph, &game, &|| false).unwrap();
+        assert!(found.len() > 100, "{}", found.len());
+        assert!(found.iter().all(|well| graph.find(well).is_none()));
+        let mut grown = graph.clone();
+        grown.grow(&emulator, found.iter().copied());
+        assert_eq!(grown.len(), found.len() + graph.len(), "none occurs twice");
+        let all: HashSet<Well> = grown.wells().iter().copied().collect();
+        for well in found.iter().step_by(found.len() / 20) {
+            let first = grown.children(grown.find(well).unwrap(), 0);
+            assert!(!first.is_empty());
+            assert!(leads(&emulator, &all, well, |end| graph
+                .find(end)
+                .is_some()));
+            assert!(leads(&emulator, &all, &Well::EMPTY, |end| end == well));
+        }
     }
 }
