@@ -9,7 +9,7 @@
 use crate::graph::WellGraph;
 
 /// Value of a next well, in units of the prices.
-const VALUE: i64 = 1 << 20;
+pub(crate) const VALUE: i64 = 1 << 20;
 
 /// Number of times that the auction is repeated. Each time, the increment of the prices is a quarter of the one before, so the
 /// last one is 2⁻¹⁶ of the value.
@@ -40,29 +40,14 @@ pub(crate) fn bound<'a>(
     first: u32,
     next: impl Fn(u32) -> &'a [u32],
 ) -> Bound {
-    let wells = graph.len();
-    let mut auction = Auction {
-        first,
-        next,
-        prices: vec![0; wells],
-        bids: BIDS * wells,
-    };
-    let mut bound = Bound {
-        found: 0,
-        most: wells,
-    };
-    for repeat in 1..=REPEATS {
-        bound.found = bound.found.max(auction.run(VALUE >> (2 * repeat)));
-        bound.most = bound.most.min(auction.dual());
-        if bound.most - bound.found <= bound.found / TOLERANCE || auction.bids == 0 {
-            break;
-        }
-    }
-    bound
+    let next = |well| next(well).iter().map(|&next| (next, VALUE));
+    Auction::new(graph.len(), first, next).solve()
 }
 
-struct Auction<F> {
+/// An auction of next wells.
+pub(crate) struct Auction<F> {
     first: u32,
+    /// Returns the next wells of a well and their values.
     next: F,
     /// For each well, its price.
     prices: Vec<i64>,
@@ -78,8 +63,42 @@ struct Offer {
     second: i64,
 }
 
-impl<'a, F: Fn(u32) -> &'a [u32]> Auction<F> {
-    /// Gives each well another well or itself, and returns the number of wells on cycles, or 0 if no bids are left.
+impl<F: Fn(u32) -> I, I: Iterator<Item = (u32, i64)>> Auction<F> {
+    /// Creates an auction without bids.
+    pub(crate) fn new(wells: usize, first: u32, next: F) -> Auction<F> {
+        Auction {
+            first,
+            next,
+            prices: vec![0; wells],
+            bids: BIDS * wells,
+        }
+    }
+
+    /// Repeats the auction until it is exact enough.
+    pub(crate) fn solve(&mut self) -> Bound {
+        let mut bound = Bound {
+            found: 0,
+            most: self.prices.len(),
+        };
+        for repeat in 1..=REPEATS {
+            bound.found = bound.found.max(self.run(VALUE >> (2 * repeat)));
+            bound.most = bound.most.min(self.dual());
+            if bound.most - bound.found <= bound.found / TOLERANCE || self.bids == 0 {
+                break;
+            }
+        }
+        bound
+    }
+
+    /// Returns by how much each next well of a well is worse for it than the best one.
+    pub(crate) fn losses(&self, well: u32) -> impl Iterator<Item = (u32, i64)> {
+        let best = self.best(well).gain;
+        (self.next)(well)
+            .map(move |(next, value)| (next, best + self.prices[next as usize] - value))
+    }
+
+    /// Gives each well another well or itself, and returns the value of all wells on cycles, which is their number if each is worth
+    /// [`VALUE`]. Returns 0 if no bids are left.
     fn run(&mut self, increment: i64) -> usize {
         let wells = self.prices.len();
         let mut owners = vec![NONE; wells];
@@ -97,7 +116,18 @@ impl<'a, F: Fn(u32) -> &'a [u32]> Auction<F> {
             }
         }
         let on_cycle = |&(well, &owner): &(u32, &u32)| owner != well || well == self.first;
-        (0..).zip(&owners).filter(on_cycle).count()
+        let given = (0..).zip(&owners).filter(on_cycle);
+        let total: i64 = given.map(|(well, &owner)| self.value(owner, well)).sum();
+        (total.max(0) / VALUE) as usize
+    }
+
+    /// Returns the value of a next well for a well.
+    fn value(&self, well: u32, next: u32) -> i64 {
+        if next == self.first {
+            return VALUE;
+        }
+        let moves = (self.next)(well).filter(|(other, _)| *other == next);
+        moves.map(|(_, value)| value).max().unwrap_or_default()
     }
 
     /// Returns the best offer for a well.
@@ -107,11 +137,10 @@ impl<'a, F: Fn(u32) -> &'a [u32]> Auction<F> {
             gain: -self.prices[bidder as usize],
             second: i64::MIN,
         };
-        let next = (self.next)(bidder).iter();
         // In narrow wells, a piece can leave the same well.
-        let others = next.filter(|&&well| well != bidder);
-        for &well in others.chain([&self.first]) {
-            let gain = VALUE - self.prices[well as usize];
+        let others = (self.next)(bidder).filter(|(well, _)| *well != bidder);
+        for (well, value) in others.chain([(self.first, VALUE)]) {
+            let gain = value - self.prices[well as usize];
             if gain > best.gain {
                 best = Offer {
                     well,

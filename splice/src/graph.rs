@@ -63,6 +63,16 @@ impl WellGraph {
         self.connect(emulator);
     }
 
+    /// Removes wells, and returns the new index of each other well.
+    pub(crate) fn retain(&mut self, emulator: &Emulator, keep: &[bool]) -> HashMap<u32, u32> {
+        let old = std::mem::take(&mut self.wells);
+        self.index.clear();
+        let kept = (0..).zip(old).zip(keep).filter(|(_, keep)| **keep);
+        let (kept, wells): (Vec<u32>, Vec<Well>) = kept.map(|(well, _)| well).unzip();
+        self.grow(emulator, wells);
+        kept.into_iter().zip(0..).collect()
+    }
+
     /// Returns the number of wells.
     pub(crate) fn len(&self) -> usize {
         self.wells.len()

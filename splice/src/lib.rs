@@ -15,6 +15,7 @@ mod bound;
 mod crossing;
 mod detours;
 mod graph;
+mod prices;
 mod tempering;
 mod transplants;
 mod walk;
@@ -26,6 +27,7 @@ use crossing::cross;
 use detours::Detours;
 use graph::{PIECES, WellGraph};
 use hatebeam_game::{Emulator, Well};
+use prices::valuable;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
@@ -39,6 +41,9 @@ pub const TRIES: u64 = 1_000_000;
 
 /// Number of steps without a longer game after which the graph grows.
 const PATIENCE: u32 = 4;
+
+/// Number of wells in a graph from which on a round of transplants also removes wells.
+const LARGE: usize = 60_000;
 
 /// Watches a step of a [`Splicer`], and can end it. Closures that return whether the step must end implement it.
 pub trait Watch: Sync {
@@ -275,6 +280,64 @@ impl Splicer {
         }
         self.idle = 0;
         self.rounds -= 1;
-        Step::Grew(self.graph.len() - before)
+        let added = self.graph.len() - before;
+        if self.transplanted == self.graph.len() && self.transplanted > LARGE {
+            self.prune();
+        }
+        Step::Grew(added)
+    }
+
+    /// Removes the wells from the graph that cannot matter for long games.
+    fn prune(&mut self) {
+        let mut keep = valuable(&self.graph, self.game[0]);
+        let games = self.tempering.games_mut();
+        for &well in games.iter().flatten().chain(&self.game) {
+            keep[well as usize] = true;
+        }
+        let (emulator, graph) = (&self.emulator, &mut self.graph);
+        let indices = self.pool.install(|| graph.retain(emulator, &keep));
+        for well in games.iter_mut().flatten().chain(&mut self.game) {
+            *well = indices[&*well];
+        }
+        self.transplanted = self.graph.len();
+        self.detours = Detours::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::{Enemy, Geometry, Rules, decode, play};
+
+    #[test]
+    fn pruned_graph_has_the_same_games() {
+        let replays = include_str!("../../examples/own-games.txt").lines();
+        let replays = replays.filter(|line| !line.starts_with('#')).take(8);
+        let games: Vec<Vec<Well>> = replays
+            .map(|replay| {
+                let (keys, _) = decode(replay).unwrap();
+                let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+                game.wells().collect()
+            })
+            .collect();
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let settings = Settings {
+            rounds: 1,
+            tries: 50_000,
+            seed: 1,
+            threads: 2,
+        };
+        let mut splicer = Splicer::new(&emulator, &games, settings).unwrap();
+        splicer.advance(&|| false);
+        let (graph, game) = (splicer.graph_wells(), splicer.wells());
+        splicer.prune();
+        assert!(splicer.graph_wells() < graph);
+        assert_eq!(splicer.wells(), game);
+        // All walks continue with valid games, and a round adds wells to the graph that is left.
+        while !splicer.grows_next() {
+            splicer.advance(&|| false);
+        }
+        assert!(splicer.pieces() >= game.len());
+        assert!(matches!(splicer.advance(&|| false), Step::Grew(1..)));
     }
 }

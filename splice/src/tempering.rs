@@ -55,6 +55,11 @@ impl Tempering {
         }
     }
 
+    /// Returns all games.
+    pub(crate) fn games_mut(&mut self) -> &mut [Vec<u32>] {
+        &mut self.games
+    }
+
     /// Makes this number of tries with each walk. If `watch` ends the step, makes fewer.
     pub(crate) fn step(
         &mut self,

@@ -124,7 +124,7 @@ fn useful(origins: &[Vec<Move>], ends: usize) -> Vec<bool> {
     let mut useful = vec![true; origins.len()];
     loop {
         let before = useful.clone();
-        keep_staying(origins, &mut useful);
+        keep_staying(|well| &origins[well], &mut useful);
         useful = connected(origins, ends, &useful);
         useful = connected(&next, ends, &useful);
         if useful == before {
@@ -133,15 +133,15 @@ fn useful(origins: &[Vec<Move>], ends: usize) -> Vec<bool> {
     }
 }
 
-/// Removes wells in which the first piece leads to no well that is left, repeatedly.
-fn keep_staying(origins: &[Vec<Move>], left: &mut [bool]) {
-    let firsts = |well: usize| origins[well].iter().filter(|origin| origin.rank() == 0);
-    let mut leading = vec![0_u32; origins.len()];
-    for well in (0..origins.len()).filter(|well| left[*well]) {
+/// Removes wells in which the first piece leads to no well that is left, repeatedly. `origins` returns the moves that lead to a well.
+pub(crate) fn keep_staying<'a>(origins: impl Fn(usize) -> &'a [Move], left: &mut [bool]) {
+    let firsts = |well: usize| origins(well).iter().filter(|origin| origin.rank() == 0);
+    let mut leading = vec![0_u32; left.len()];
+    for well in (0..left.len()).filter(|well| left[*well]) {
         firsts(well).for_each(|origin| leading[origin.well()] += 1);
     }
     let ends = |well: &usize| leading[*well] == 0;
-    let mut removed: Vec<usize> = (0..origins.len()).filter(ends).collect();
+    let mut removed: Vec<usize> = (0..left.len()).filter(ends).collect();
     while let Some(well) = removed.pop() {
         if std::mem::take(&mut left[well]) {
             for origin in firsts(well) {
