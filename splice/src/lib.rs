@@ -48,7 +48,7 @@ const LARGE: usize = 60_000;
 /// Watches a step of a [`Splicer`], and can end it. Closures that return whether the step must end implement it.
 pub trait Watch: Sync {
     /// Returns whether the step must end. It is called at least every second, except while the found wells become
-    /// part of the graph, which takes some seconds.
+    /// part of the graph and others are removed from it, which takes some seconds.
     fn is_cancelled(&self) -> bool;
 
     /// Receives the progress of a round that adds wells to the graph, in which it is called as often as
