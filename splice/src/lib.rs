@@ -309,17 +309,23 @@ mod tests {
     use super::*;
     use hatebeam_game::{Enemy, Geometry, Rules, decode, play};
 
+    /// Returns the wells of a game.
+    pub(crate) fn wells_of(replay: &str) -> Vec<Well> {
+        let (keys, _) = decode(replay.trim()).unwrap();
+        let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+        game.wells().collect()
+    }
+
+    /// Returns the wells of the first own games in the examples.
+    pub(crate) fn own_games(count: usize) -> Vec<Vec<Well>> {
+        let replays = include_str!("../../examples/own-games.txt").lines();
+        let replays = replays.filter(|line| !line.starts_with('#')).take(count);
+        replays.map(wells_of).collect()
+    }
+
     #[test]
     fn pruned_graph_has_the_same_games() {
-        let replays = include_str!("../../examples/own-games.txt").lines();
-        let replays = replays.filter(|line| !line.starts_with('#')).take(8);
-        let games: Vec<Vec<Well>> = replays
-            .map(|replay| {
-                let (keys, _) = decode(replay).unwrap();
-                let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
-                game.wells().collect()
-            })
-            .collect();
+        let games = own_games(8);
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let settings = Settings {
             rounds: 1,

@@ -76,7 +76,8 @@ fn on_cycles(next: &[Vec<u32>]) -> Vec<bool> {
 mod tests {
     use super::*;
     use crate::bound::bound;
-    use hatebeam_game::{Children, Emulator, Enemy, Geometry, Rules, Well, decode, play};
+    use crate::tests::wells_of;
+    use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
     use proptest::prelude::*;
 
     proptest! {
@@ -108,21 +109,18 @@ mod tests {
     /// The wells of a life and all their children: most children lead nowhere.
     #[test]
     fn wells_without_value_are_removed() {
-        let replay = include_str!("../../examples/records/spliced-1253.txt");
-        let (keys, _) = decode(replay.trim()).unwrap();
-        let (geometry, rules) = (Geometry::STANDARD, Rules::default());
-        let emulator = Emulator::new(geometry, rules);
-        let record = play(geometry, rules, Enemy::Hatetris, &keys);
+        let wells = wells_of(include_str!("../../examples/records/spliced-1253.txt"));
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let mut children = Children::new();
-        let children = record.wells().flat_map(|well| {
-            emulator.expand(&well, &mut children);
+        let children = wells.iter().flat_map(|well| {
+            emulator.expand(well, &mut children);
             children.wells().to_vec()
         });
-        let graph = WellGraph::new(&emulator, children.chain(record.wells())).unwrap();
+        let graph = WellGraph::new(&emulator, children.chain(wells.iter().copied())).unwrap();
         let first = graph.find(&Well::EMPTY).unwrap();
         let left = valuable(&graph, first);
-        let wells = left.iter().filter(|left| **left).count();
-        assert!(wells * 10 < graph.len(), "{wells} of {}", graph.len());
+        let count = left.iter().filter(|left| **left).count();
+        assert!(count * 10 < graph.len(), "{count} of {}", graph.len());
         let next = |keep: &[bool]| -> Vec<Vec<u32>> {
             let moves = |well| [0, 1].map(|rank| graph.children(well, rank)).concat();
             let wells = (0..graph.len() as u32).map(|well| (keep[well as usize], moves(well)));

@@ -254,7 +254,8 @@ fn pairs(width: usize, full: u16, below: Option<&u16>) -> Vec<[u16; PAIR]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hatebeam_game::{Enemy, Geometry, Rules, decode, play};
+    use crate::tests::wells_of;
+    use hatebeam_game::{Geometry, Rules};
     use proptest::prelude::*;
 
     proptest! {
@@ -316,16 +317,10 @@ mod tests {
     /// Narrow wells have no such wells, so this test uses a long game.
     #[test]
     fn transplants_are_found() {
-        let replay = include_str!("../../examples/records/spliced-1253.txt");
-        let (keys, _) = decode(replay.trim()).unwrap();
-        let (geometry, rules) = (Geometry::STANDARD, Rules::default());
-        let emulator = Emulator::new(geometry, rules);
-        let record = play(geometry, rules, Enemy::Hatetris, &keys);
-        let graph = WellGraph::new(&emulator, record.wells()).unwrap();
-        let game: Vec<u32> = record
-            .wells()
-            .filter_map(|well| graph.find(&well))
-            .collect();
+        let wells = wells_of(include_str!("../../examples/records/spliced-1253.txt"));
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let graph = WellGraph::new(&emulator, wells.iter().copied()).unwrap();
+        let game: Vec<u32> = wells.iter().filter_map(|well| graph.find(well)).collect();
         assert!(transplants(&emulator, &graph, &game, &|| true).is_none());
         let found = transplants(&emulator, &graph, &game, &|| false).unwrap();
         assert!(found.len() > 100, "{}", found.len());

@@ -17,7 +17,7 @@ pub(crate) const NO_PLACE: u32 = u32::MAX;
 const SPANS: [usize; 4] = [10, 25, 60, 150];
 
 /// Maximum numbers of wells that a try visits, one of which is chosen at random. In a large graph (197,015 wells), a well visited
-/// leads to a longer game three to ten times as often with 200 as with 2,000. In small graphs, some ways need 2,000.
+/// leads to a longer game two to six times as often with 200 as with 2,000. In small graphs, some ways need 2,000.
 const VISITS: [u32; 8] = [50, 100, 200, 50, 100, 200, 500, 2000];
 
 /// Maximum number of pieces by which a way can be longer than the part that it replaces. More have never been found.
@@ -388,7 +388,8 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::*;
     use crate::crossing::tests::random_game;
-    use hatebeam_game::{Emulator, Enemy, Geometry, Rules, Well, decode, play};
+    use crate::tests::own_games;
+    use hatebeam_game::{Emulator, Geometry, Rules};
     use proptest::prelude::*;
 
     /// Compares what a walk knows about its game with a new walk along it.
@@ -427,14 +428,7 @@ mod tests {
     /// Games in narrow wells are too short for repairs.
     #[test]
     fn repairs_are_made_and_taken_back() {
-        let replays = include_str!("../../examples/own-games.txt").lines();
-        let replays = replays.filter(|line| !line.starts_with('#')).take(3);
-        let games = replays.map(|replay| {
-            let (keys, _) = decode(replay).unwrap();
-            let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
-            game.wells().collect()
-        });
-        let games: Vec<Vec<Well>> = games.collect();
+        let games = own_games(3);
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let graph = WellGraph::new(&emulator, games.iter().flatten().copied()).unwrap();
         let game: Vec<u32> = games[0]
