@@ -5,7 +5,7 @@
 use crate::args::ReplayInput;
 use crate::output::{self, CANNOT_WRITE, Failure};
 use anyhow::{Context, anyhow, ensure};
-use hatebeam_game::{Encoding, Key, decode};
+use hatebeam_game::{Encoding, Geometry, Key, Well, decode};
 use serde::Serialize;
 use std::fmt;
 use std::fs::File;
@@ -79,6 +79,31 @@ pub(crate) fn read_replays(path: &Path) -> anyhow::Result<Vec<(usize, Vec<Key>)>
             Ok((number, keys))
         })
         .collect()
+}
+
+/// Reads a file with one well in hex per line, up to a maximum number of lines. Returns `None` if there is no such file.
+pub(crate) fn read_wells(
+    path: &Path,
+    geometry: Geometry,
+    most: usize,
+) -> anyhow::Result<Option<Vec<Well>>> {
+    let name = path.display();
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.with_context(|| format!("cannot open {name}"))?,
+    };
+    let cannot_read = || format!("cannot read {name}");
+    let mut lines = Lines::new(file, MAX_WELL_BYTES);
+    let mut wells = Vec::new();
+    while let Some(line) = lines.next().with_context(cannot_read)? {
+        let well = line.and_then(|line| Ok(Well::from_hex(geometry, line)?));
+        wells.push(well.with_context(|| format!("{name}, line {}", lines.number))?);
+        ensure!(
+            wells.len() <= most,
+            "{name} has more than {most} lines: it can have at most {most}"
+        );
+    }
+    Ok(Some(wells))
 }
 
 impl<'a> Source<'a> {
@@ -180,19 +205,18 @@ impl<R: Read> Lines<R> {
 
     /// Returns the next line without its line break, or `None` after the last line. The outer error is a read error. The
     /// inner error describes an invalid line; after it, the caller can continue with the next line.
-    fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<&str>>> {
-        const CANNOT_READ: &str = "cannot read standard input";
+    fn next(&mut self) -> io::Result<Option<anyhow::Result<&str>>> {
         self.line.clear();
         let mut limited = (&mut self.reader).take(self.max_bytes + 1);
         let read = limited.read_until(b'\n', &mut self.line);
-        if read.context(CANNOT_READ)? == 0 {
+        if read? == 0 {
             return Ok(None);
         }
         self.number += 1;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if self.line.len() as u64 > self.max_bytes {
-            self.reader.skip_until(b'\n').context(CANNOT_READ)?;
+            self.reader.skip_until(b'\n')?;
             let limit = self.max_bytes;
             let error = anyhow!("the line is too long: it can have at most {limit} bytes");
             return Ok(Some(Err(error)));
@@ -234,7 +258,9 @@ pub(crate) fn answer_lines(
         if lines.may_wait() {
             out.flush().context(CANNOT_WRITE)?;
         }
-        let Some(line) = lines.next()? else { break };
+        let Some(line) = lines.next().context("cannot read standard input")? else {
+            break;
+        };
         match line.and_then(&mut answer) {
             Ok(text) => out.write_all(text.as_bytes()).context(CANNOT_WRITE)?,
             Err(error) => {

@@ -23,12 +23,12 @@ pub(crate) struct WellGraph {
 }
 
 /// A well, and the rank of one of its pieces: the number of pieces that HATETRIS prefers to it there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Move(u32);
 
 /// Lists in one vector.
 #[derive(Clone, Debug)]
-struct Lists<T> {
+pub(crate) struct Lists<T> {
     /// For each list, the end of its part of `items`.
     ends: Vec<u32>,
     items: Vec<T>,
@@ -57,10 +57,15 @@ impl WellGraph {
     }
 
     /// Adds wells until the graph is full, and finds the moves between all wells. The indices of the other wells stay the
-    /// same.
-    pub(crate) fn grow(&mut self, emulator: &Emulator, wells: impl IntoIterator<Item = Well>) {
-        self.add(wells);
+    /// same. Returns whether some wells did not fit.
+    pub(crate) fn grow(
+        &mut self,
+        emulator: &Emulator,
+        wells: impl IntoIterator<Item = Well>,
+    ) -> bool {
+        let is_full = self.add(wells);
         self.connect(emulator);
+        is_full
     }
 
     /// Removes wells, and returns the new index of each other well.
@@ -131,7 +136,12 @@ impl WellGraph {
             })
             .collect();
         self.children = Lists::new(children.iter().flatten().map(Vec::as_slice));
-        self.origins = origins(&self.children, self.wells.len());
+        let lists = 0..self.children.ends.len();
+        let moves = lists.flat_map(|list| {
+            let children = self.children.get(list).iter();
+            children.map(move |&child| (child as usize, Move(list as u32)))
+        });
+        self.origins = Lists::grouped(self.wells.len(), moves);
     }
 }
 
@@ -162,7 +172,30 @@ impl<T: Copy> Lists<T> {
         Lists { ends, items }
     }
 
-    fn get(&self, list: usize) -> &[T] {
+    /// Creates lists from their items, each with the number of its list.
+    pub(crate) fn grouped(lists: usize, items: impl Iterator<Item = (usize, T)> + Clone) -> Lists<T>
+    where
+        T: Default,
+    {
+        let mut ends = vec![0; lists + 1];
+        items.clone().for_each(|(list, _)| ends[list + 1] += 1);
+        for list in 1..=lists {
+            ends[list] += ends[list - 1];
+        }
+        // `ends[list]` is the place of the next item of the list, and its end when all items are in place.
+        let mut grouped = vec![T::default(); ends[lists] as usize];
+        for (list, item) in items {
+            grouped[ends[list] as usize] = item;
+            ends[list] += 1;
+        }
+        ends.pop();
+        Lists {
+            ends,
+            items: grouped,
+        }
+    }
+
+    pub(crate) fn get(&self, list: usize) -> &[T] {
         let begin = list.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.items[begin as usize..self.ends[list] as usize]
     }
@@ -174,15 +207,4 @@ pub(crate) fn pieces(emulator: &Emulator, well: &Well) -> [Piece; PIECES] {
     let mut pieces = Piece::ALL;
     pieces.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T break ties
     pieces
-}
-
-/// Returns the moves that lead to each well.
-fn origins(children: &Lists<u32>, wells: usize) -> Lists<Move> {
-    let mut origins = vec![Vec::new(); wells];
-    for list in 0..children.ends.len() {
-        for &child in children.get(list) {
-            origins[child as usize].push(Move(list as u32));
-        }
-    }
-    Lists::new(origins.iter().map(Vec::as_slice))
 }

@@ -77,14 +77,14 @@ pub struct RoundProgress {
     pub wells: usize,
 }
 
-/// Error from [`Splicer::new`].
+/// Error from [`Splicer::new`] and [`Splicer::add`].
 #[derive(Debug, Error)]
 pub enum SpliceError {
     /// There is no game to begin with.
     #[error("there are no games: give at least one")]
     NoGame,
-    /// The wells of the games do not fit into a graph.
-    #[error("the games have more than {MAX_WELLS} wells: give fewer games")]
+    /// The wells do not fit into a graph.
+    #[error("there are more than {MAX_WELLS} wells: give fewer games or a smaller graph")]
     TooManyWells,
     /// Each piece in a well of the longest game can repeat a well.
     #[error(
@@ -184,9 +184,21 @@ impl Splicer {
         })
     }
 
-    /// Returns the number of wells in the graph.
-    pub fn graph_wells(&self) -> usize {
-        self.graph.len()
+    /// Adds wells to the graph, such as those of the graph of another splicer.
+    ///
+    /// # Errors
+    /// Returns [`SpliceError::TooManyWells`] if some of the wells do not fit. The others are then in the graph.
+    pub fn add(&mut self, wells: impl IntoIterator<Item = Well> + Send) -> Result<(), SpliceError> {
+        let (emulator, graph) = (&self.emulator, &mut self.graph);
+        if self.pool.install(|| graph.grow(emulator, wells)) {
+            return Err(SpliceError::TooManyWells);
+        }
+        Ok(())
+    }
+
+    /// Returns the wells of the graph.
+    pub fn graph(&self) -> &[Well] {
+        self.graph.wells()
     }
 
     /// Returns the wells of the game.
@@ -335,9 +347,9 @@ mod tests {
         };
         let mut splicer = Splicer::new(&emulator, &games, settings).unwrap();
         splicer.advance(&|| false);
-        let (graph, game) = (splicer.graph_wells(), splicer.wells());
+        let (graph, game) = (splicer.graph().len(), splicer.wells());
         splicer.prune();
-        assert!(splicer.graph_wells() < graph);
+        assert!(splicer.graph().len() < graph);
         assert_eq!(splicer.wells(), game);
         // All walks continue with valid games, and a round adds wells to the graph that is left.
         while !splicer.grows_next() {

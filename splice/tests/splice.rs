@@ -167,7 +167,7 @@ fn round_reports_its_progress() {
             splicer.advance(&recorder);
         }
         assert!(recorder.0.lock().unwrap().is_empty());
-        let wells = splicer.graph_wells();
+        let wells = splicer.graph().len();
         assert!(matches!(splicer.advance(&recorder), Step::Grew(1..)));
         let reports = recorder.0.into_inner().unwrap();
         let order = |report: &RoundProgress| (report.stage, report.searched);
@@ -191,7 +191,7 @@ fn graph_grows_when_nothing_longer_is_found() {
     let games = vec![own_games("games-3").swap_remove(0)];
     let mut one = splicer(&games, settings(2, 1)).unwrap();
     let mut three = splicer(&games, settings(2, 3)).unwrap();
-    assert_eq!(one.graph_wells(), games[0].len());
+    assert_eq!(one.graph().len(), games[0].len());
     for _ in 0..4 {
         assert!(!one.grows_next());
         assert_eq!(one.advance(&running), Step::Searched(0));
@@ -203,11 +203,11 @@ fn graph_grows_when_nothing_longer_is_found() {
             assert_eq!(one.advance(&|| true), Step::Cancelled);
             rounds += 1;
         }
-        let wells = one.graph_wells();
+        let wells = one.graph().len();
         let step = one.advance(&running);
         assert_eq!(three.advance(&running), step);
         if let Step::Grew(added) = step {
-            assert_eq!(one.graph_wells(), wells + added);
+            assert_eq!(one.graph().len(), wells + added);
             assert!(
                 added > 0 && (rounds > 1 || added > games[0].len() / 2),
                 "{added}"

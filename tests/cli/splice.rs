@@ -59,6 +59,20 @@ fn single_game_gets_detours() {
     );
 }
 
+/// A search begins with the wells that another one has found.
+#[test]
+fn graph_is_saved_and_read() {
+    let (game, graph) = (example(), file("splice-graph.txt", b""));
+    let args = [&game, "--graph", &graph, "--rounds", "1"].map(|arg| arg as &str);
+    let first = json(&[&args[..], &["--steps", "5"]].concat());
+    let lines = || std::fs::read_to_string(&graph).unwrap().lines().count() as u64;
+    assert_eq!(first["wells"], lines());
+    assert!(lines() > first["pieces"].as_u64().unwrap());
+    let second = json(&[&args[..], &["--steps", "1"]].concat());
+    assert_eq!(second["wells"], first["wells"]);
+    assert_eq!(second["wells"], lines());
+}
+
 #[test]
 fn unusable_files_are_refused() {
     let empty = file("splice-empty.txt", b"# no game\n\n");
@@ -72,6 +86,12 @@ fn unusable_files_are_refused() {
         (&[&empty, "--rounds", "101"], 2, "--rounds"),
         (&[&empty, "--steps", "0"], 2, "--steps"),
         (&[&empty, "--seconds", "0"], 2, "--seconds"),
+        (&[&short, "--graph", &broken], 1, "line 1"),
+        (
+            &[&short, "--graph", "/nonexistent/graph.txt"],
+            1,
+            "/nonexistent/graph.txt",
+        ),
         (
             &[&short, "--out", "/nonexistent/out.txt"],
             1,

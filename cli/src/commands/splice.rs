@@ -1,7 +1,7 @@
 //! `hatebeam splice`: find a longer game among the wells of given games.
 
 use crate::args::{ThreadsArgs, number_in};
-use crate::input::read_replays;
+use crate::input::{read_replays, read_wells};
 use crate::output::{self, Failure};
 use anyhow::Context;
 use hatebeam_game::{
@@ -10,7 +10,7 @@ use hatebeam_game::{
 };
 use hatebeam_host::stop_flag;
 use hatebeam_report::{count, duration, grouped};
-use hatebeam_splice::{RoundProgress, Settings, Splicer, TRIES, Watch};
+use hatebeam_splice::{MAX_WELLS, RoundProgress, Settings, Splicer, Step, TRIES, Watch};
 use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
@@ -42,6 +42,10 @@ pub(crate) struct SpliceArgs {
     /// Write the replay of the longest game so far to this file, at the start and after each step that makes it longer
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Add the wells in this file to the graph, if it exists, and write those of the graph to it at the start and after each
+    /// round
+    #[arg(long, value_name = "FILE")]
+    graph: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgs,
     /// Print one JSON object
@@ -84,12 +88,16 @@ impl SpliceArgs {
         show_progress("collecting wells");
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let mut splicer = Splicer::new(&emulator, &wells, settings)?;
+        if let Some(path) = &self.graph {
+            let known = read_wells(path, Geometry::STANDARD, MAX_WELLS)?;
+            splicer.add(known.unwrap_or_default())?;
+        }
         self.improve(&mut splicer, longest.over, started, &cancel)?;
         show_progress("");
         let keys = keys_of(&splicer, longest.over)?;
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
         let result = ResultJson {
-            wells: splicer.graph_wells(),
+            wells: splicer.graph().len(),
             most_pieces: splicer.most_pieces(),
             score: record.score,
             pieces: record.turns.len(),
@@ -137,6 +145,7 @@ impl SpliceArgs {
         let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
         let mut steps = 0;
         let mut written = 0;
+        let mut is_new_graph = true;
         loop {
             if let Some(out) = &self.out
                 && splicer.pieces() > written
@@ -145,19 +154,26 @@ impl SpliceArgs {
                 let replay = encode(&keys_of(splicer, over)?, Encoding::Base2048);
                 write_whole(out, (replay + "\n").as_bytes())?;
             }
+            if let Some(path) = &self.graph
+                && is_new_graph
+            {
+                let wells = splicer.graph().iter();
+                let lines = wells.map(|well| well.to_hex(Geometry::STANDARD) + "\n");
+                write_whole(path, lines.collect::<String>().as_bytes())?;
+            }
             let watch = StepWatch {
                 cancel,
                 deadline,
                 started,
                 pieces: splicer.pieces(),
-                wells: splicer.graph_wells(),
+                wells: splicer.graph().len(),
                 tried: splicer.tried(),
             };
             if self.steps.is_some_and(|limit| steps >= limit) || watch.is_cancelled() {
                 return Ok(());
             }
             watch.show("");
-            splicer.advance(&watch);
+            is_new_graph = matches!(splicer.advance(&watch), Step::Grew(_));
             steps += 1;
         }
     }
