@@ -12,7 +12,7 @@
 //! by the first two pieces, and with these transplants 8,677.
 
 use crate::detours::FIRST_PIECES;
-use crate::graph::{Move, WellGraph, pieces};
+use crate::graph::{Lists, Move, WellGraph, pieces};
 use crate::{RoundProgress, Watch};
 use hatebeam_game::{Children, Emulator, MAX_HEIGHT, Well};
 use rayon::prelude::*;
@@ -30,13 +30,12 @@ const LOWER_ROWS: usize = 6;
 /// Share of the wells of the game that must have the kept rows, in percent.
 const KEPT: usize = 90;
 
-/// Number of wells reached from the game at which the search ends. A well takes an estimated 200 bytes, so they take 0.4 GB.
-const MAX_REACHED: usize = 1 << 21;
+/// Number of wells reached from the game at which the search ends. With 2²¹, the search ends too early in large graphs: it adds 401
+/// wells to a graph of 198,371, and 115,583 with 2²⁴. These take 1.3 GB.
+const MAX_REACHED: usize = 1 << 24;
 
 /// Number of wells that threads search between two reports of the progress.
 const CHUNK: usize = 1 << 13;
-
-type Rows = [u16; MAX_HEIGHT];
 
 /// Returns the transplants that the game can reach, in which it can stay, and from which it can return, without wells of the graph.
 /// Returns `None` if `watch` ends the search.
@@ -48,7 +47,7 @@ pub(crate) fn transplants(
 ) -> Option<Vec<Well>> {
     let parts = Parts::new(emulator, graph, game);
     let reached = reach(emulator, graph, game, &parts, watch)?;
-    let useful = useful(&reached.origins, game.len());
+    let useful = useful(reached.wells.len(), &reached.moves, game.len());
     let new = reached.wells.into_iter().zip(useful);
     let new = new.filter(|(well, useful)| *useful && graph.find(well).is_none());
     Some(new.map(|(well, _)| well).collect())
@@ -57,8 +56,8 @@ pub(crate) fn transplants(
 /// Wells that the game can reach. Those of the game come first.
 struct Reached {
     wells: Vec<Well>,
-    /// The moves that lead to each of them.
-    origins: Vec<Vec<Move>>,
+    /// The moves between them, each with the well to which it leads.
+    moves: Vec<(u32, Move)>,
 }
 
 /// Returns the wells that the game can reach by the first pieces, through transplants and wells of the graph.
@@ -70,8 +69,9 @@ fn reach(
     watch: &dyn Watch,
 ) -> Option<Reached> {
     let mut wells: Vec<Well> = game.iter().map(|&well| graph.well(well)).collect();
-    let mut index: HashMap<Well, usize> = wells.iter().copied().zip(0..).collect();
-    let mut origins = vec![Vec::new(); wells.len()];
+    // Of two wells with equal hashes, the second one is missing.
+    let mut index: HashMap<u64, u32> = wells.iter().map(Well::hash).zip(0..).collect();
+    let mut moves = Vec::new();
     let mut searched = 0;
     while searched < wells.len() && wells.len() < MAX_REACHED {
         watch.progress(RoundProgress {
@@ -99,33 +99,30 @@ fn reach(
         let next: Vec<Vec<(usize, Well)>> = next.collect();
         for (origin, children) in (searched..).zip(next) {
             for (rank, child) in children {
-                let place = *index.entry(child).or_insert_with(|| {
+                let place = *index.entry(child.hash()).or_insert_with(|| {
                     wells.push(child);
-                    origins.push(Vec::new());
-                    wells.len() - 1
+                    wells.len() as u32 - 1
                 });
-                origins[place].push(Move::new(origin, rank));
+                moves.push((place, Move::new(origin, rank)));
             }
         }
         searched = end;
     }
-    Some(Reached { wells, origins })
+    Some(Reached { wells, moves })
 }
 
-/// Returns which wells a game can reach from one of the first `ends` wells, can stay in, and can return from, through such wells.
-/// `origins` contains the moves that lead to each well.
-fn useful(origins: &[Vec<Move>], ends: usize) -> Vec<bool> {
-    let mut next = vec![Vec::new(); origins.len()];
-    for (well, origins) in origins.iter().enumerate() {
-        for origin in origins {
-            next[origin.well()].push(Move::new(well, origin.rank()));
-        }
-    }
-    let mut useful = vec![true; origins.len()];
+/// Returns which of the wells a game can reach from one of the first `ends`, can stay in, and can return from, through such wells.
+/// `moves` contains the moves between them, each with the well to which it leads.
+fn useful(wells: usize, moves: &[(u32, Move)], ends: usize) -> Vec<bool> {
+    let moves = moves.iter().map(|&(to, from)| (to as usize, from));
+    let origins = Lists::grouped(wells, moves.clone());
+    let next = moves.map(|(to, from)| (from.well(), Move::new(to, from.rank())));
+    let next = Lists::grouped(wells, next);
+    let mut useful = vec![true; wells];
     loop {
         let before = useful.clone();
-        keep_staying(|well| &origins[well], &mut useful);
-        useful = connected(origins, ends, &useful);
+        keep_staying(|well| origins.get(well), &mut useful);
+        useful = connected(&origins, ends, &useful);
         useful = connected(&next, ends, &useful);
         if useful == before {
             return useful;
@@ -155,12 +152,12 @@ pub(crate) fn keep_staying<'a>(origins: impl Fn(usize) -> &'a [Move], left: &mut
 }
 
 /// Returns which wells that are left are connected with one of the first `ends` wells by `moves`, through wells that are left.
-fn connected(moves: &[Vec<Move>], ends: usize, left: &[bool]) -> Vec<bool> {
-    let mut connected = vec![false; moves.len()];
+fn connected(moves: &Lists<Move>, ends: usize, left: &[bool]) -> Vec<bool> {
+    let mut connected = vec![false; left.len()];
     let mut waiting: Vec<usize> = (0..ends).filter(|well| left[*well]).collect();
     while let Some(well) = waiting.pop() {
         if !std::mem::replace(&mut connected[well], true) {
-            let others = moves[well].iter().map(|other| other.well());
+            let others = moves.get(well).iter().map(|other| other.well());
             waiting.extend(others.filter(|other| left[*other] && !connected[*other]));
         }
     }
@@ -174,11 +171,12 @@ struct Parts {
     splits: Vec<Split>,
 }
 
-/// The parts for one number of lower rows. The other rows of each part are zero.
+/// The parts for one number of lower rows.
 struct Split {
     rows: usize,
-    lowers: HashSet<Rows>,
-    uppers: HashSet<Rows>,
+    /// Hashes of the lower rows and of the other rows.
+    lowers: HashSet<u64>,
+    uppers: HashSet<u64>,
 }
 
 impl Parts {
@@ -213,7 +211,7 @@ impl Parts {
                 let mut rows = [0; MAX_HEIGHT];
                 rows[..kept.len()].copy_from_slice(&kept);
                 rows[kept.len()..paired].copy_from_slice(&pair);
-                rows
+                Well::from_rows(rows).hash()
             }));
         }
         Parts { kept, splits }
@@ -230,12 +228,12 @@ impl Parts {
     }
 }
 
-/// Returns the lowest `rows` rows of a well and its other rows. The rest is zero.
-fn split(well: &Well, rows: usize) -> (Rows, Rows) {
+/// Returns the hashes of the lowest `rows` rows of a well and of its other rows. The rest is zero.
+fn split(well: &Well, rows: usize) -> (u64, u64) {
     let (mut lower, mut upper) = (*well.rows(), *well.rows());
     lower[rows..].fill(0);
     upper[..rows].fill(0);
-    (lower, upper)
+    (Well::from_rows(lower).hash(), Well::from_rows(upper).hash())
 }
 
 /// Returns all pairs of rows with one gap each through which pieces can reach the row `below`.
@@ -265,10 +263,10 @@ mod tests {
             moves in prop::collection::vec((0..12_usize, 0..2_usize, 0..12_usize), 0..40),
             ends in 1..4_usize,
         ) {
-            let mut origins = vec![Vec::new(); 12];
-            for &(from, rank, to) in &moves {
-                origins[to].push(Move::new(from, rank));
-            }
+            let lists: Vec<(u32, Move)> = moves
+                .iter()
+                .map(|&(from, rank, to)| (to as u32, Move::new(from, rank)))
+                .collect();
             let mut expected = [true; 12];
             for _ in 0..24 {
                 let stays = |well| moves.iter().any(|&(from, rank, to)| {
@@ -285,7 +283,7 @@ mod tests {
                 }
                 expected = std::array::from_fn(|well| returns[well] && reached[well]);
             }
-            prop_assert_eq!(useful(&origins, ends), expected);
+            prop_assert_eq!(useful(12, &lists, ends), expected);
         }
     }
 
