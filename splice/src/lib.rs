@@ -47,7 +47,7 @@ const PATIENCE: u32 = 4;
 const LONG_PATIENCE: u32 = 200;
 
 /// Number of wells in a large graph. A round of transplants also removes wells from it.
-const LARGE: usize = 100_000;
+const LARGE: usize = 150_000;
 
 /// Watches a step of a [`Splicer`], and can end it. Closures that return whether the step must end implement it.
 pub trait Watch: Sync {
