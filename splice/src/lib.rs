@@ -43,7 +43,7 @@ pub const TRIES: u64 = 1_000_000;
 const PATIENCE: u32 = 4;
 
 /// [`PATIENCE`] in a large graph without wells that hardly matter, which has more ways to find, and grows slowly. In one of 164,242
-/// wells, the first longer game took 100 to 220 steps from 5,210 and 5,330 pieces, and others followed after less.
+/// wells, the first longer game took 100 to 220 steps from 5,210 and 5,330 pieces, and most others followed after less.
 const LONG_PATIENCE: u32 = 200;
 
 /// Number of wells in a large graph. A round of transplants also removes wells from it.
