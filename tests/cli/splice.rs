@@ -88,6 +88,11 @@ fn unusable_files_are_refused() {
         (&[&empty, "--seconds", "0"], 2, "--seconds"),
         (&[&short, "--graph", &broken], 1, "line 1"),
         (
+            &[&short, "--out", "one.txt", "--graph", "one.txt"],
+            2,
+            "same file",
+        ),
+        (
             &[&short, "--graph", "/nonexistent/graph.txt"],
             1,
             "/nonexistent/graph.txt",

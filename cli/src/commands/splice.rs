@@ -3,7 +3,7 @@
 use crate::args::{ThreadsArgs, number_in};
 use crate::input::{read_replays, read_wells};
 use crate::output::{self, Failure};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, Key, PathError, Record, Rules, Well, encode, play,
     replay_of_wells,
@@ -74,6 +74,10 @@ struct ResultJson {
 impl SpliceArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let started = Instant::now();
+        ensure!(
+            self.out.is_none() || self.out != self.graph,
+            Failure::Usage("--out and --graph name the same file: give each its own".to_owned())
+        );
         let cancel = stop_flag()?;
         let games = self.read_games()?;
         let longest = games.iter().rev().max_by_key(|game| game.turns.len());
