@@ -16,9 +16,10 @@ pub(crate) const PIECES: usize = Piece::ALL.len();
 pub(crate) struct WellGraph {
     wells: Vec<Well>,
     index: HashMap<Well, u32>,
-    /// The children of each well by each piece, in the order in which HATETRIS prefers the pieces there.
+    /// The children of each well by each piece, in the order in which HATETRIS prefers the pieces there: those by the first piece
+    /// of all wells, those by the second one, and so on. Searches need few others than the first ones, which fit into a cache.
     children: Lists<u32>,
-    /// The moves that lead to each well.
+    /// The moves that lead to each well, in the order of their ranks.
     origins: Lists<Move>,
 }
 
@@ -97,10 +98,10 @@ impl WellGraph {
 
     /// Returns the children of a well by the piece with this rank.
     pub(crate) fn children(&self, well: u32, rank: usize) -> &[u32] {
-        self.children.get(well as usize * PIECES + rank)
+        self.children.get(rank * self.wells.len() + well as usize)
     }
 
-    /// Returns the moves that lead to a well.
+    /// Returns the moves that lead to a well, in the order of their ranks.
     pub(crate) fn origins(&self, well: u32) -> &[Move] {
         self.origins.get(well as usize)
     }
@@ -135,11 +136,13 @@ impl WellGraph {
                 })
             })
             .collect();
-        self.children = Lists::new(children.iter().flatten().map(Vec::as_slice));
-        let lists = 0..self.children.ends.len();
-        let moves = lists.flat_map(|list| {
-            let children = self.children.get(list).iter();
-            children.map(move |&child| (child as usize, Move(list as u32)))
+        let lists = (0..PIECES).flat_map(|rank| children.iter().map(move |lists| &*lists[rank]));
+        self.children = Lists::new(lists);
+        let wells = self.wells.len();
+        let moves = (0..PIECES).flat_map(|rank| (0..wells).map(move |well| (well, rank)));
+        let moves = moves.flat_map(|(well, rank)| {
+            let children = self.children(well as u32, rank).iter();
+            children.map(move |&child| (child as usize, Move::new(well, rank)))
         });
         self.origins = Lists::grouped(self.wells.len(), moves);
     }
