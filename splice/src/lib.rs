@@ -9,12 +9,15 @@
 //!
 //! A [`Splicer`] replaces parts of the longest game by longer parts of the others (`crossing`), and improves it by parallel
 //! tempering (`tempering`): several walks replace parts of it by other ways (`walk`), millions of times a second. When they find
-//! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`).
+//! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`). While it cannot do this, other
+//! walks (`path_walk`, `path_tempering`) change paths that may break the loop rule, and lead to longer games in large graphs.
 
 mod bound;
 mod crossing;
 mod detours;
 mod graph;
+mod path_tempering;
+mod path_walk;
 mod prices;
 mod tempering;
 mod transplants;
@@ -27,6 +30,8 @@ use crossing::cross;
 use detours::Detours;
 use graph::{PIECES, WellGraph};
 use hatebeam_game::{Emulator, Well};
+use path_tempering::PathTempering;
+use path_walk::Path;
 use prices::valuable;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -41,6 +46,10 @@ pub const TRIES: u64 = 1_000_000;
 
 /// Number of steps without a longer game after which the graph grows.
 const PATIENCE: u32 = 4;
+
+/// If the graph does not grow after [`PATIENCE`] steps, paths that break rules change in the next ones, but games do in one of this
+/// many steps.
+const GAME_STEPS: u32 = 4;
 
 /// [`PATIENCE`] in a large graph without wells that hardly matter, which has more ways to find, and grows slowly. In one of 164,242
 /// wells, the first longer game took 100 to 220 steps from 5,210 and 5,330 pieces, and most others followed after less.
@@ -134,6 +143,8 @@ pub struct Splicer {
     /// The wells of the game, as indices into the graph.
     game: Vec<u32>,
     tempering: Tempering,
+    /// The paths that may break rules. They are created when they are first needed.
+    paths: Option<PathTempering>,
     random: ChaCha8Rng,
     tries: u64,
     /// Number of rounds left.
@@ -180,6 +191,7 @@ impl Splicer {
             detours: Detours::default(),
             transplanted,
             tempering: Tempering::new(&game),
+            paths: None,
             game,
             random: ChaCha8Rng::seed_from_u64(settings.seed),
             tries: settings.tries,
@@ -267,17 +279,31 @@ impl Splicer {
 
     /// Searches other ways, and returns the number of pieces gained.
     fn search(&mut self, watch: &dyn Watch) -> usize {
-        let (tempering, random) = (&mut self.tempering, &mut self.random);
-        let (graph, tries) = (&self.graph, self.tries);
-        let tempered = self
-            .pool
-            .install(|| tempering.step(graph, tries, random, watch));
+        let breaks_rules = self.idle >= PATIENCE && !self.idle.is_multiple_of(GAME_STEPS);
+        let Self { graph, random, .. } = self;
+        let (tempering, paths, game, tries) =
+            (&mut self.tempering, &mut self.paths, &self.game, self.tries);
+        let tempered = self.pool.install(|| {
+            if breaks_rules {
+                let paths = paths.get_or_insert_with(|| PathTempering::new(path_of(graph, game)));
+                paths.step(graph, game, tries, random, watch)
+            } else {
+                tempering.step(graph, tries, random, watch)
+            }
+        });
         self.tried += tempered.tried;
         let gained = tempered.longest.len().saturating_sub(self.game.len());
         if tempered.longest.len() >= self.game.len() {
             self.game = tempered.longest;
         }
         self.idle = if gained > 0 { 0 } else { self.idle + 1 };
+        if gained > 0 && breaks_rules {
+            self.tempering.begin_with(&self.game);
+        } else if gained > 0
+            && let Some(paths) = &mut self.paths
+        {
+            paths.begin_with(path_of(&self.graph, &self.game));
+        }
         gained
     }
 
@@ -315,17 +341,28 @@ impl Splicer {
     /// Removes the wells from the graph that cannot matter for long games.
     fn prune(&mut self) {
         let mut keep = valuable(&self.graph, self.game[0]);
-        let games = self.tempering.games_mut();
-        for &well in games.iter().flatten().chain(&self.game) {
+        let (emulator, graph) = (&self.emulator, &mut self.graph);
+        let games = self.tempering.games_mut().iter_mut();
+        let paths = self.paths.iter_mut().flat_map(PathTempering::wells_mut);
+        let mut games: Vec<&mut Vec<u32>> = games.chain(paths).chain([&mut self.game]).collect();
+        for &well in games.iter().flat_map(|game| game.iter()) {
             keep[well as usize] = true;
         }
-        let (emulator, graph) = (&self.emulator, &mut self.graph);
         let indices = self.pool.install(|| graph.retain(emulator, &keep));
-        for well in games.iter_mut().flatten().chain(&mut self.game) {
+        for well in games.iter_mut().flat_map(|game| game.iter_mut()) {
             *well = indices[&*well];
         }
         self.transplanted = self.graph.len();
         self.detours = Detours::default();
+    }
+}
+
+/// Returns a game as a path.
+fn path_of(graph: &WellGraph, game: &[u32]) -> Path {
+    let walk = Walk::new(graph, game, 0).expect("all games of a splicer are valid");
+    Path {
+        wells: game.to_vec(),
+        ranks: walk.ranks().to_vec(),
     }
 }
 
@@ -348,17 +385,39 @@ mod tests {
         replays.map(wells_of).collect()
     }
 
-    #[test]
-    fn pruned_graph_has_the_same_games() {
-        let games = own_games(8);
+    /// Creates a splicer of eight games that is in a step in which paths break rules.
+    fn rule_breaker(threads: usize) -> Splicer {
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let settings = Settings {
             rounds: 1,
             tries: 50_000,
             seed: 1,
-            threads: 2,
+            threads,
         };
-        let mut splicer = Splicer::new(&emulator, &games, settings).unwrap();
+        let mut splicer = Splicer::new(&emulator, &own_games(8), settings).unwrap();
+        splicer.patience = PATIENCE + 4;
+        splicer.idle = PATIENCE + 1;
+        splicer
+    }
+
+    #[test]
+    fn paths_that_break_rules_make_longer_valid_games() {
+        let [mut one, mut three] = [1, 3].map(rule_breaker);
+        let pieces = one.pieces();
+        let step = one.advance(&|| false);
+        assert!(matches!(step, Step::Searched(1..)), "{step:?}");
+        assert!(one.pieces() > pieces && one.paths.is_some());
+        assert_eq!(three.advance(&|| false), step);
+        for _ in 0..6 {
+            assert_eq!(one.wells(), three.wells());
+            assert_eq!(path_of(&one.graph, &one.game).wells, one.game);
+            assert_eq!(one.advance(&|| false), three.advance(&|| false));
+        }
+    }
+
+    #[test]
+    fn pruned_graph_has_the_same_games() {
+        let mut splicer = rule_breaker(2);
         splicer.advance(&|| false);
         let (graph, game) = (splicer.graph().len(), splicer.wells());
         splicer.prune();

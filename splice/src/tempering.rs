@@ -55,6 +55,11 @@ impl Tempering {
         }
     }
 
+    /// Gives a longer game to the walk with the lowest chance.
+    pub(crate) fn begin_with(&mut self, game: &[u32]) {
+        self.games[0] = game.to_vec();
+    }
+
     /// Returns all games.
     pub(crate) fn games_mut(&mut self) -> &mut [Vec<u32>] {
         &mut self.games

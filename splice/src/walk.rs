@@ -14,14 +14,14 @@ pub(crate) const NO_PLACE: u32 = u32::MAX;
 
 /// Maximum numbers of pieces that a try replaces. Nearly all gains replace less than 25, but longer parts sometimes gain
 /// where shorter ones do not.
-const SPANS: [usize; 4] = [10, 25, 60, 150];
+pub(crate) const SPANS: [usize; 4] = [10, 25, 60, 150];
 
 /// Maximum numbers of wells that a try visits, one of which is chosen at random. In a large graph (197,015 wells), a well visited
 /// leads to a longer game two to six times as often with 200 as with 2,000. In small graphs, some ways need 2,000.
-const VISITS: [u32; 8] = [50, 100, 200, 50, 100, 200, 500, 2000];
+pub(crate) const VISITS: [u32; 8] = [50, 100, 200, 50, 100, 200, 500, 2000];
 
 /// Maximum number of pieces by which a way can be longer than the part that it replaces. More have never been found.
-const MAX_GAIN: usize = 25;
+pub(crate) const MAX_GAIN: usize = 25;
 
 /// One in this many tries may repair the game. The others only take ways after which the enemy gives the same pieces as before,
 /// and search longer for them. Without repairs, 60 seconds of tempering gave games of 2,376 and 2,341 pieces instead of 2,526 and
@@ -380,8 +380,13 @@ impl<'a> Walk<'a> {
     }
 
     fn below(&mut self, count: usize) -> usize {
-        ((u64::from(self.random.next_u32()) * count as u64) >> 32) as usize
+        below(&mut self.random, count)
     }
+}
+
+/// Returns a random number below `count`.
+pub(crate) fn below(random: &mut ChaCha8Rng, count: usize) -> usize {
+    ((u64::from(random.next_u32()) * count as u64) >> 32) as usize
 }
 
 #[cfg(test)]
