@@ -36,6 +36,9 @@ const MAX_CHAIN: usize = 8;
 /// Highest rank of a piece on such a way.
 const MAX_CHAIN_RANK: usize = 1;
 
+/// Minimum numbers of pieces for which a try follows the path of another walk.
+const GUIDED: [usize; 8] = [0, 0, 0, 0, 0, 0, 100, 400];
+
 /// Maximum number of pieces for which a try follows the path of another walk.
 const MAX_GUIDED: usize = 800;
 
@@ -82,6 +85,8 @@ pub(crate) struct PathWalk<'a> {
     /// An upper bound for the ranks of the path.
     highest: u8,
     way: Way,
+    /// The wells that the way has in common with the part of the path that it replaces, and their places there.
+    passed: Vec<(u32, u32)>,
     /// The wells after the way in which the number of faults changes, and the new number.
     recounts: Vec<(u32, u8)>,
     /// For each well, the last count in which it was counted.
@@ -164,6 +169,7 @@ impl<'a> PathWalk<'a> {
             places: vec![NO_PLACE; graph.len()],
             highest: path.ranks.iter().copied().max().unwrap_or_default(),
             way: Way::default(),
+            passed: Vec::new(),
             recounts: Vec::new(),
             counted: vec![0; graph.len()],
             count: 0,
@@ -245,6 +251,9 @@ impl<'a> PathWalk<'a> {
         };
         for &well in &self.way.wells {
             self.places[well as usize] = NO_PLACE;
+        }
+        for (well, place) in self.passed.drain(..) {
+            self.places[well as usize] = place;
         }
         if let Some(to) = to {
             self.take(to);
@@ -347,8 +356,10 @@ impl<'a> PathWalk<'a> {
         Some(excluder)
     }
 
-    /// Follows the path of another walk from a place at which it leaves this one. Returns the place at which it comes back.
+    /// Follows the path of another walk from a place at which it leaves this one, for a random number of pieces, to a well at
+    /// which it arrives at this one. Returns the place of this well.
     fn follow(&mut self, guide: &Guide, limits: Limits) -> Option<usize> {
+        let least = GUIDED[self.below(GUIDED.len())];
         let first = self.below(self.path.wells.len() - 1);
         let places = first..(first + MAX_COMMON).min(self.path.wells.len() - 1);
         let leaves = |&place: &usize| {
@@ -358,17 +369,27 @@ impl<'a> PathWalk<'a> {
         let from = places.into_iter().find(leaves)?;
         self.way.from = from;
         let mut well = self.path.wells[from];
-        for _ in 0..MAX_GUIDED {
+        let mut last = from;
+        let mut is_common = false;
+        for pieces in 0..MAX_GUIDED {
             let (next, rank) = guide.next(well)?;
             let faults = self.faults_of(well, rank, |at| at <= from as u32);
             let place = self.places[next as usize];
             if place != NO_PLACE {
-                self.way.ranks.push(rank);
-                self.way.faults.push(faults);
                 let to = place as usize;
-                let can_end = to > from && self.can_end_at(to, limits);
-                return can_end.then_some(to);
+                if to <= from {
+                    return None;
+                }
+                let arrives = !is_common || self.path.wells[to - 1] != well;
+                if arrives && to > last && pieces >= least {
+                    self.way.ranks.push(rank);
+                    self.way.faults.push(faults);
+                    return self.can_end_at(to, limits).then_some(to);
+                }
+                last = last.max(to);
+                self.passed.push((next, place));
             }
+            is_common = place != NO_PLACE;
             self.enter(next, rank, faults);
             well = next;
         }
