@@ -10,14 +10,14 @@
 //! A [`Splicer`] replaces parts of the longest game by longer parts of the others (`crossing`), and improves it by parallel
 //! tempering (`tempering`): several walks replace parts of it by other ways (`walk`), millions of times a second. When they find
 //! nothing longer, it adds wells to the graph: detours (`detours`) and transplants (`transplants`). While it cannot do this, other
-//! walks (`path_walk`, `path_tempering`) change paths that may break the loop rule, and lead to longer games in large graphs.
+//! walks (`path_walk`, `penalties`) change paths that may break the loop rule, and lead to longer games in large graphs.
 
 mod bound;
 mod crossing;
 mod detours;
 mod graph;
-mod path_tempering;
 mod path_walk;
+mod penalties;
 mod prices;
 mod tempering;
 mod transplants;
@@ -30,8 +30,8 @@ use crossing::cross;
 use detours::Detours;
 use graph::{PIECES, WellGraph};
 use hatebeam_game::{Emulator, Well};
-use path_tempering::PathTempering;
 use path_walk::Path;
+use penalties::PenaltyWalks;
 use prices::valuable;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -144,7 +144,7 @@ pub struct Splicer {
     game: Vec<u32>,
     tempering: Tempering,
     /// The paths that may break rules. They are created when they are first needed.
-    paths: Option<PathTempering>,
+    paths: Option<PenaltyWalks>,
     random: ChaCha8Rng,
     tries: u64,
     /// Number of rounds left.
@@ -285,7 +285,8 @@ impl Splicer {
             (&mut self.tempering, &mut self.paths, &self.game, self.tries);
         let tempered = self.pool.install(|| {
             if breaks_rules {
-                let paths = paths.get_or_insert_with(|| PathTempering::new(path_of(graph, game)));
+                let game = path_of(graph, game);
+                let paths = paths.get_or_insert_with(|| PenaltyWalks::new(&game));
                 paths.step(graph, game, tries, random, watch)
             } else {
                 tempering.step(graph, tries, random, watch)
@@ -343,7 +344,7 @@ impl Splicer {
         let mut keep = valuable(&self.graph, self.game[0]);
         let (emulator, graph) = (&self.emulator, &mut self.graph);
         let games = self.tempering.games_mut().iter_mut();
-        let paths = self.paths.iter_mut().flat_map(PathTempering::wells_mut);
+        let paths = self.paths.iter_mut().flat_map(PenaltyWalks::wells_mut);
         let mut games: Vec<&mut Vec<u32>> = games.chain(paths).chain([&mut self.game]).collect();
         for &well in games.iter().flat_map(|game| game.iter()) {
             keep[well as usize] = true;

@@ -12,6 +12,9 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 /// Factor by which a try that begins near a fault can replace more pieces than others.
 const NEAR_FAULTS: usize = 8;
 
+/// The chance that a change can cost a piece more, in units of 2⁻³²: 65.4 %. So a change can cost five pieces in 12 % of all tries.
+const CHANCE: u32 = ((654_u64 << 32) / 1000) as u32;
+
 /// Maximum numbers of faults of a way.
 const WAY_FAULTS: [u8; 4] = [0, 0, 1, 2];
 
@@ -52,17 +55,6 @@ pub(crate) struct Path {
     pub(crate) ranks: Vec<u8>,
 }
 
-/// How a walk accepts changes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Level {
-    /// The negative logarithm of `chance`, in thousandths.
-    pub(crate) weight: u32,
-    /// The chance that a change can cost a piece more, in units of 2⁻³².
-    pub(crate) chance: u32,
-    /// The penalty for a fault, in pieces.
-    pub(crate) penalty: u32,
-}
-
 /// A path of another walk, which tries can follow.
 pub(crate) struct Guide {
     path: Path,
@@ -93,7 +85,7 @@ pub(crate) struct PathWalk<'a> {
     counted: Vec<u32>,
     count: u32,
     /// The longest game so far, if it is longer than the given one.
-    longest: Option<Vec<u32>>,
+    longest: Option<Path>,
     most: usize,
     random: ChaCha8Rng,
 }
@@ -189,6 +181,11 @@ impl<'a> PathWalk<'a> {
         walk
     }
 
+    /// Creates another walk along the path.
+    pub(crate) fn fork(&self, seed: u64) -> PathWalk<'a> {
+        PathWalk::new(self.graph, self.path.clone(), seed)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -203,30 +200,30 @@ impl<'a> PathWalk<'a> {
     }
 
     /// Takes the longest game that is longer than `most` pieces, if the walk had one.
-    pub(crate) fn take_longest(&mut self) -> Option<Vec<u32>> {
+    pub(crate) fn take_longest(&mut self) -> Option<Path> {
         self.longest.take()
     }
 
     /// Tries to change the path, this number of times. Keeps the longest game with more than `most` pieces.
-    pub(crate) fn run(&mut self, tries: u64, level: Level, guides: &[Guide], most: usize) {
+    pub(crate) fn run(&mut self, tries: u64, penalty: u32, guides: &[&Guide], most: usize) {
         self.most = self.most.max(most);
         // Shorter paths have no part that could change.
         if self.path.wells.len() < 3 {
             return;
         }
         for _ in 0..tries {
-            self.attempt(level, guides);
+            self.attempt(penalty, guides);
             if self.total == 0 && self.path.wells.len() > self.most {
                 self.most = self.path.wells.len();
-                self.longest = Some(self.path.wells.clone());
+                self.longest = Some(self.path.clone());
             }
         }
     }
 
     /// Searches a way from a random place, near a fault, or along another path.
-    fn attempt(&mut self, level: Level, guides: &[Guide]) {
+    fn attempt(&mut self, penalty: u32, guides: &[&Guide]) {
         let mut cost = 0;
-        while self.random.next_u32() < level.chance {
+        while self.random.next_u32() < CHANCE {
             cost += 1;
         }
         let span = SPANS[self.below(SPANS.len())];
@@ -235,16 +232,16 @@ impl<'a> PathWalk<'a> {
             wells: span + MAX_GAIN,
             faults: WAY_FAULTS[self.below(WAY_FAULTS.len())],
             cost,
-            penalty: level.penalty as i32,
+            penalty: penalty as i32,
         };
-        if level.penalty > HIGH_PENALTY {
+        if penalty > HIGH_PENALTY {
             limits.faults = 0;
         }
         self.way.wells.clear();
         self.way.ranks.clear();
         self.way.faults.clear();
         let to = if !guides.is_empty() && self.below(GUIDE_ODDS) == 0 {
-            let guide = &guides[self.below(guides.len())];
+            let guide = guides[self.below(guides.len())];
             self.follow(guide, limits)
         } else {
             self.find(limits)
@@ -596,12 +593,6 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    const LEVEL: Level = Level {
-        weight: 693,
-        chance: 1 << 31,
-        penalty: 3,
-    };
-
     /// Returns the path of a game, if it is valid.
     fn path_of(graph: &WellGraph, wells: &[Well]) -> Option<Path> {
         let wells: Vec<u32> = wells.iter().filter_map(|well| graph.find(well)).collect();
@@ -670,7 +661,7 @@ mod tests {
             }
             let mut walk = PathWalk::new(&graph, paths[0].clone(), seed);
             for _ in 0..300 {
-                walk.run(1, LEVEL, std::slice::from_ref(&guide), 0);
+                walk.run(1, 3, &[&guide], 0);
                 assert_consistent(&walk);
             }
         }
@@ -683,13 +674,13 @@ mod tests {
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let graph = WellGraph::new(&emulator, games.iter().flatten().copied()).unwrap();
         let [path, guide] = [0, 1].map(|game| path_of(&graph, &games[game]).unwrap());
-        let (pieces, mut guides) = (path.wells.len(), [Guide::new(graph.len())]);
-        guides[0].set(&guide);
+        let (pieces, mut other) = (path.wells.len(), Guide::new(graph.len()));
+        other.set(&guide);
         let mut walk = PathWalk::new(&graph, path, 1);
         assert_eq!(walk.total, 0);
         let faults = [5, 60].map(|penalty| {
             for _ in 0..80 {
-                walk.run(500, Level { penalty, ..LEVEL }, &guides, pieces);
+                walk.run(500, penalty, &[&other], pieces);
                 assert_consistent(&walk);
             }
             assert!(walk.path.wells.len() > pieces);
@@ -697,7 +688,7 @@ mod tests {
         });
         assert!(faults[0] > faults[1], "{faults:?}");
         if let Some(game) = walk.take_longest() {
-            assert!(game.len() > pieces && Walk::new(&graph, &game, 0).is_ok());
+            assert!(game.wells.len() > pieces && Walk::new(&graph, &game.wells, 0).is_ok());
         }
     }
 }
