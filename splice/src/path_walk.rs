@@ -21,7 +21,7 @@ const WAY_FAULTS: [u8; 4] = [0, 0, 1, 2];
 /// Penalty above which ways have no faults.
 const HIGH_PENALTY: u32 = 50;
 
-/// Maximum number of faults in later wells that a way is assumed to remove.
+/// Maximum number of faults in later wells that a way is assumed to remove. It ends the count of the others early.
 const MAX_REMOVED: i32 = 2;
 
 /// One in this many tries begins near a fault.
@@ -66,7 +66,7 @@ pub(crate) struct Guide {
 pub(crate) struct PathWalk<'a> {
     graph: &'a WellGraph,
     path: Path,
-    /// The number of faults in each well of the path.
+    /// For each well of the path, the number of its faults.
     faults: Vec<u8>,
     /// The number of all faults.
     total: u32,
@@ -78,14 +78,16 @@ pub(crate) struct PathWalk<'a> {
     highest: u8,
     way: Way,
     /// The wells that the way has in common with the part of the path that it replaces, and their places there.
-    passed: Vec<(u32, u32)>,
-    /// The wells after the way in which the number of faults changes, and the new number.
-    recounts: Vec<(u32, u8)>,
-    /// For each well, the last count in which it was counted.
+    passed: Vec<Passed>,
+    /// The wells after the way in which the number of faults changes.
+    recounts: Vec<Recount>,
+    /// For each well of the graph, the last recount in which its faults were counted.
     counted: Vec<u32>,
+    /// The number of recounts.
     count: u32,
-    /// The longest game so far, if it is longer than the given one.
+    /// The longest game with more than `most` pieces that has not been taken.
     longest: Option<Path>,
+    /// The number of pieces of the longest game so far.
     most: usize,
     random: ChaCha8Rng,
 }
@@ -100,6 +102,25 @@ struct Way {
     /// The ranks of the pieces in the first well and in each of `wells`, and the number of faults there.
     ranks: Vec<u8>,
     faults: Vec<u8>,
+}
+
+/// A well, and the rank of the piece that leads to it.
+#[derive(Clone, Copy)]
+struct Arrival {
+    well: u32,
+    rank: u8,
+}
+
+/// A well of the path that is also on the way, and its place in the path.
+struct Passed {
+    well: u32,
+    place: u32,
+}
+
+/// A well of the path, and its number of faults after a change.
+struct Recount {
+    well: u32,
+    faults: u8,
 }
 
 /// Limits of the search for a way.
@@ -139,14 +160,17 @@ impl Guide {
         }
     }
 
-    /// Returns the next well after a well of the path, and the rank of the piece that leads to it.
-    fn next(&self, well: u32) -> Option<(u32, u8)> {
+    /// Returns the next well after a well of the path.
+    fn next(&self, well: u32) -> Option<Arrival> {
         let place = self.places[well as usize];
         if place == NO_PLACE {
             return None;
         }
-        let next = self.path.wells.get(place as usize + 1)?;
-        Some((*next, self.path.ranks[place as usize]))
+        let place = place as usize;
+        Some(Arrival {
+            well: *self.path.wells.get(place + 1)?,
+            rank: self.path.ranks[place],
+        })
     }
 }
 
@@ -199,7 +223,7 @@ impl<'a> PathWalk<'a> {
         i64::from(self.total) * i64::from(penalty) - self.path.wells.len() as i64
     }
 
-    /// Takes the longest game that is longer than `most` pieces, if the walk had one.
+    /// Takes the longest game of the last run, if it had one longer than all known ones.
     pub(crate) fn take_longest(&mut self) -> Option<Path> {
         self.longest.take()
     }
@@ -249,7 +273,7 @@ impl<'a> PathWalk<'a> {
         for &well in &self.way.wells {
             self.places[well as usize] = NO_PLACE;
         }
-        for (well, place) in self.passed.drain(..) {
+        for Passed { well, place } in self.passed.drain(..) {
             self.places[well as usize] = place;
         }
         if let Some(to) = to {
@@ -328,7 +352,10 @@ impl<'a> PathWalk<'a> {
                 return None;
             }
             let origin = origins[self.below(known)];
-            chain.push((first, origin.rank()));
+            chain.push(Arrival {
+                well: first,
+                rank: origin.rank() as u8,
+            });
             first = origin.well() as u32;
         }
         let from = self.places[first as usize] as usize;
@@ -338,17 +365,17 @@ impl<'a> PathWalk<'a> {
         self.way.from = from;
         let mut well = first;
         let mut faults = 0;
-        for &(child, rank) in chain.iter().rev() {
-            if self.places[child as usize] != NO_PLACE {
+        for &next in chain.iter().rev() {
+            if self.places[next.well as usize] != NO_PLACE {
                 return None;
             }
-            let here = self.faults_of(well, rank as u8, |at| at <= from as u32);
+            let here = self.faults_of(well, next.rank, |at| at <= from as u32);
             faults += here;
             if faults > limits.faults {
                 return None;
             }
-            self.enter(child, rank as u8, here);
-            well = child;
+            self.enter(next, here);
+            well = next.well;
         }
         Some(excluder)
     }
@@ -361,7 +388,7 @@ impl<'a> PathWalk<'a> {
         let places = first..(first + MAX_COMMON).min(self.path.wells.len() - 1);
         let leaves = |&place: &usize| {
             let next = guide.next(self.path.wells[place]);
-            next.is_some_and(|(next, _)| next != self.path.wells[place + 1])
+            next.is_some_and(|next| next.well != self.path.wells[place + 1])
         };
         let from = places.into_iter().find(leaves)?;
         self.way.from = from;
@@ -369,9 +396,9 @@ impl<'a> PathWalk<'a> {
         let mut last = from;
         let mut is_common = false;
         for pieces in 0..MAX_GUIDED {
-            let (next, rank) = guide.next(well)?;
-            let faults = self.faults_of(well, rank, |at| at <= from as u32);
-            let place = self.places[next as usize];
+            let next = guide.next(well)?;
+            let faults = self.faults_of(well, next.rank, |at| at <= from as u32);
+            let place = self.places[next.well as usize];
             if place != NO_PLACE {
                 let to = place as usize;
                 if to <= from {
@@ -379,26 +406,29 @@ impl<'a> PathWalk<'a> {
                 }
                 let arrives = !is_common || self.path.wells[to - 1] != well;
                 if arrives && to > last && pieces >= least {
-                    self.way.ranks.push(rank);
+                    self.way.ranks.push(next.rank);
                     self.way.faults.push(faults);
                     return self.can_end_at(to, limits).then_some(to);
                 }
                 last = last.max(to);
-                self.passed.push((next, place));
+                self.passed.push(Passed {
+                    well: next.well,
+                    place,
+                });
             }
             is_common = place != NO_PLACE;
-            self.enter(next, rank, faults);
-            well = next;
+            self.enter(next, faults);
+            well = next.well;
         }
         None
     }
 
-    /// Adds a well to the way.
-    fn enter(&mut self, child: u32, rank: u8, faults: u8) {
-        self.way.ranks.push(rank);
+    /// Adds a well to the way. `faults` is the number of faults in the last well before.
+    fn enter(&mut self, next: Arrival, faults: u8) {
+        self.way.ranks.push(next.rank);
         self.way.faults.push(faults);
-        self.way.wells.push(child);
-        self.places[child as usize] = 0;
+        self.way.wells.push(next.well);
+        self.places[next.well as usize] = 0;
     }
 
     /// Continues the way, depth first, with the children of its last well. `faults` is the number of faults of the way. Returns
@@ -510,15 +540,15 @@ impl<'a> PathWalk<'a> {
                 }
                 self.counted[origin.well()] = self.count;
                 let (from, to, last) = (self.way.from as u32, to as u32, place as u32);
-                let origin = origin.well() as u32;
+                let well = origin.well() as u32;
                 let faults =
-                    self.faults_of(origin, rank, |at| at <= from || (to..=last).contains(&at));
+                    self.faults_of(well, rank, |at| at <= from || (to..=last).contains(&at));
                 if faults != self.faults[place] {
                     change += i32::from(faults) - i32::from(self.faults[place]);
                     if change > allowed + MAX_REMOVED {
                         return None;
                     }
-                    self.recounts.push((origin, faults));
+                    self.recounts.push(Recount { well, faults });
                 }
             }
         }
@@ -561,8 +591,8 @@ impl<'a> PathWalk<'a> {
         for place in from + 1..moved {
             self.places[self.path.wells[place] as usize] = place as u32;
         }
-        for &(well, faults) in &self.recounts {
-            self.faults[self.places[well as usize] as usize] = faults;
+        for count in &self.recounts {
+            self.faults[self.places[count.well as usize] as usize] = count.faults;
         }
         if is_changed {
             self.sum_faults();
