@@ -89,7 +89,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// Plays random locks until the game is over or has 40 pieces.
-    pub(crate) fn random_game(emulator: &Emulator, choices: &[u8]) -> Vec<Well> {
+    fn random_game(emulator: &Emulator, choices: &[u8]) -> Vec<Well> {
         let mut state = EnemyState::new(Enemy::Hatetris);
         let mut children = Children::new();
         let mut wells = vec![Well::EMPTY];
@@ -105,18 +105,28 @@ pub(crate) mod tests {
         wells
     }
 
+    /// Plays a random game for each list of choices, and returns the graph of their wells.
+    pub(crate) fn random_games(
+        width: usize,
+        height: usize,
+        choices: &[Vec<u8>],
+    ) -> (WellGraph, Vec<Vec<Well>>) {
+        let emulator = Emulator::new(Geometry::new(width, height).unwrap(), Rules::default());
+        let games = choices.iter().map(|game| random_game(&emulator, game));
+        let games: Vec<Vec<Well>> = games.collect();
+        let graph = WellGraph::new(&emulator, games.iter().flatten().copied()).unwrap();
+        (graph, games)
+    }
+
     proptest! {
         /// Compares with replacing each part by each part that begins and ends with the same wells.
         #[test]
         fn no_longer_game_is_missed(
-            choices: [Vec<u8>; 2],
+            choices in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..100), 2),
             height in 4..=8_usize,
         ) {
-            prop_assume!(choices.iter().all(|choices| !choices.is_empty()));
-            let emulator = Emulator::new(Geometry::new(4, height).unwrap(), Rules::default());
-            let games = choices.map(|choices| random_game(&emulator, &choices));
-            let graph = WellGraph::new(&emulator, games.iter().flatten().copied()).unwrap();
-            let [game, other] = games.map(|wells| -> Vec<u32> {
+            let (graph, games) = random_games(4, height, &choices);
+            let [game, other] = [&games[0], &games[1]].map(|wells| -> Vec<u32> {
                 wells.iter().filter_map(|well| graph.find(well)).collect()
             });
             let last = last_rank(&graph, &game);

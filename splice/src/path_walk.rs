@@ -616,7 +616,7 @@ impl<'a> PathWalk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crossing::tests::random_game;
+    use crate::crossing::tests::random_games;
     use crate::tests::own_games;
     use crate::walk::Walk;
     use hatebeam_game::{Emulator, Geometry, Rules, Well};
@@ -680,9 +680,7 @@ mod tests {
             choices in prop::collection::vec(prop::collection::vec(any::<u8>(), 40), 1..12),
             seed: u64,
         ) {
-            let emulator = Emulator::new(Geometry::new(width, height).unwrap(), Rules::default());
-            let games: Vec<_> = choices.iter().map(|game| random_game(&emulator, game)).collect();
-            let graph = WellGraph::new(&emulator, games.iter().flatten().copied()).unwrap();
+            let (graph, games) = random_games(width, height, &choices);
             let paths: Vec<Path> = games.iter().filter_map(|game| path_of(&graph, game)).collect();
             prop_assume!(!paths.is_empty());
             let mut guide = Guide::new(graph.len());

@@ -3,7 +3,7 @@
 //! Several walks change copies of a path at the same time. They differ in the penalty for a fault: with a high penalty, the path
 //! stays a game, and with a low one, it has many faults and gets much longer. Each walk takes ways from the longest game and from
 //! the paths of the next two walks, which have lower penalties, and takes the whole path of the next walk if it costs less.
-//! So long paths lose their faults on the way to the first walk, which finds longer games than it could alone.
+//! In this way, long paths lose their faults on the way to the first walk, which finds longer games than it could alone.
 
 use crate::Watch;
 use crate::graph::WellGraph;

@@ -392,7 +392,7 @@ pub(crate) fn below(random: &mut ChaCha8Rng, count: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crossing::tests::random_game;
+    use crate::crossing::tests::random_games;
     use crate::tests::own_games;
     use hatebeam_game::{Emulator, Geometry, Rules};
     use proptest::prelude::*;
@@ -415,9 +415,7 @@ mod tests {
             choices in prop::collection::vec(prop::collection::vec(any::<u8>(), 40), 1..12),
             seed: u64,
         ) {
-            let emulator = Emulator::new(Geometry::new(width, height).unwrap(), Rules::default());
-            let games: Vec<_> = choices.iter().map(|game| random_game(&emulator, game)).collect();
-            let graph = WellGraph::new(&emulator, games.iter().flatten().copied()).unwrap();
+            let (graph, games) = random_games(width, height, &choices);
             let longest = games.iter().max_by_key(|game| game.len()).unwrap();
             let game: Vec<u32> = longest.iter().filter_map(|well| graph.find(well)).collect();
             if let Ok(mut walk) = Walk::new(&graph, &game, seed) {
