@@ -119,12 +119,12 @@ pub enum ObjectError {
         reason: String,
     },
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
+        /// The operating system's error. The message contains it, so it is no source.
+        error: io::Error,
     },
     /// The disk is full, or a quota is exhausted.
     #[error("no space is left for {}", path.display())]
@@ -139,8 +139,8 @@ impl ObjectError {
     pub fn is_transient(&self) -> bool {
         match self {
             ObjectError::Unavailable { .. } => true,
-            ObjectError::Io { source, .. } => matches!(
-                source.kind(),
+            ObjectError::Io { error, .. } => matches!(
+                error.kind(),
                 io::ErrorKind::Interrupted
                     | io::ErrorKind::TimedOut
                     | io::ErrorKind::ResourceBusy
@@ -162,13 +162,13 @@ impl ObjectError {
 
     /// Returns a function that converts an I/O error to [`ObjectError::DiskFull`] or [`ObjectError::Io`].
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ObjectError + '_ {
-        move |source| {
+        move |error| {
             let path = path.to_path_buf();
-            match source.kind() {
+            match error.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     ObjectError::DiskFull { path }
                 }
-                _ => ObjectError::Io { path, source },
+                _ => ObjectError::Io { path, error },
             }
         }
     }

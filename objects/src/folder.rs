@@ -164,8 +164,7 @@ impl Folder {
         for folder in path.ancestors().skip(1) {
             match sync_dir(folder) {
                 // Another writer has deleted the object and its folder in the meantime.
-                Err(ObjectError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                }
+                Err(ObjectError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
                 synced => synced?,
             }
             if folder == self.root {

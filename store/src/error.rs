@@ -29,12 +29,12 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum StoreError {
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
+        /// The operating system's error. The message contains it, so it is no source.
+        error: io::Error,
     },
     /// No space is left on the disk.
     #[error("no space is left on the disk for {}", path.display())]
@@ -213,8 +213,8 @@ impl StoreError {
     /// Returns whether the same operation may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            StoreError::Io { source, .. } => matches!(
-                source.kind(),
+            StoreError::Io { error, .. } => matches!(
+                error.kind(),
                 io::ErrorKind::Interrupted
                     | io::ErrorKind::TimedOut
                     | io::ErrorKind::ResourceBusy
@@ -226,13 +226,13 @@ impl StoreError {
 
     /// Returns a function that converts an I/O error. A full disk becomes [`StoreError::DiskFull`].
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
-        move |source| {
+        move |error| {
             let path = path.to_path_buf();
-            match source.kind() {
+            match error.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     StoreError::DiskFull { path }
                 }
-                _ => StoreError::Io { path, source },
+                _ => StoreError::Io { path, error },
             }
         }
     }
