@@ -88,7 +88,7 @@ fn unusable_files_are_refused() {
         (&[&empty, "--seconds", "0"], 2, "--seconds"),
         (&[&short, "--graph", &broken], 1, "line 1"),
         (
-            &[&short, "--out", "one.txt", "--graph", "one.txt"],
+            &[&short, "--out", "one.txt", "--graph", "./one.txt"],
             2,
             "same file",
         ),
@@ -105,6 +105,7 @@ fn unusable_files_are_refused() {
     ] {
         let error = run(&[&["splice"], args].concat()).error(code);
         assert!(error.contains(expected), "{error}");
+        assert!(error.matches("os error").count() <= 1, "{error}");
     }
     // An unfinished game is spliced, too, and stays unfinished.
     assert_eq!(json(&[&short, "--steps", "1"])["score"], 0);

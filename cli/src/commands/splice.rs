@@ -14,7 +14,7 @@ use hatebeam_splice::{MAX_WELLS, RoundProgress, Settings, Splicer, Step, TRIES, 
 use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ impl SpliceArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let started = Instant::now();
         ensure!(
-            self.out.is_none() || self.out != self.graph,
+            !self.has_one_file_twice(),
             Failure::Usage("--out and --graph name the same file: give each its own".to_owned())
         );
         let cancel = stop_flag()?;
@@ -120,6 +120,12 @@ impl SpliceArgs {
             return Err(Failure::Interrupted.into());
         }
         Ok(())
+    }
+
+    /// Returns whether --out and --graph are the same path, also if one of them is relative.
+    fn has_one_file_twice(&self) -> bool {
+        let files = self.out.as_ref().zip(self.graph.as_ref());
+        files.is_some_and(|(out, graph)| absolute(out).ok() == absolute(graph).ok())
     }
 
     /// Reads and plays the replays of all files.
