@@ -93,7 +93,8 @@ export class Player {
     const tick = (now) => {
       pending += (now - last) / 1000 * SPEEDS[Number(this.speed.value)];
       last = now;
-      const keys = Math.floor(pending);
+      // The first frame can have begun before `last`, so this can be negative.
+      const keys = Math.max(0, Math.floor(pending));
       pending -= keys;
       if (keys > 0) this.move(this.position + keys);
       if (this.position >= this.film.length) this.stop();

@@ -126,6 +126,8 @@ class AgentsTab {
     this.animation = null;
     /** Number of matches started. It identifies the answers that belong to the current match. */
     this.number = 0;
+    /** Resolves when the current match has started, or could not be started. */
+    this.started = Promise.resolve();
     this.game = h("select", { id: "game", oninput: () => this.changeGame() }, ...Object.entries(GAMES).map(([value, text]) => h("option", { value }, text)));
     this.generator = h("select", { id: "generator", oninput: () => this.restart() });
     this.pieces = h("select", { id: "pieces", oninput: () => this.restart() },
@@ -179,7 +181,8 @@ class AgentsTab {
     if (this.remote.isBusy) this.remote.stop();
     this.playing = this.players.filter((player) => player.start !== null);
     this.match.classList.toggle("two", this.playing.length === 2);
-    await this.ask({ ...this.start, call: "watch" });
+    this.started = this.ask({ ...this.start, call: "watch" });
+    await this.started;
   }
 
   /** Fields of a request that starts a match or a series of games. */
@@ -234,6 +237,12 @@ class AgentsTab {
 
   async single() {
     this.pause();
+    // Another match can start while this one does.
+    let started = null;
+    while (started !== this.started) {
+      started = this.started;
+      await started;
+    }
     if (!this.remote.isBusy) await this.ask({ call: "watch-move", moves: 1 });
   }
 
@@ -252,7 +261,8 @@ class AgentsTab {
       due = Math.min(due + (now - last) * this.movesPerSecond / 1000, Math.max(2 * most, 1));
       last = now;
       const moves = Math.min(Math.floor(due), most);
-      if (moves === 0 || this.remote.isBusy) return;
+      // The first frame can have begun before `last`, so `due` can be negative.
+      if (moves < 1 || this.remote.isBusy) return;
       due -= moves;
       const before = performance.now();
       await this.ask({ call: "watch-move", moves });

@@ -89,7 +89,8 @@ export class ReplayPanel {
     const frame = (now) => {
       due += Math.min(now - last, 250) * this.keysPerSecond / 1000;
       last = now;
-      const steps = Math.floor(due);
+      // The first frame can have begun before `last`, so this can be negative.
+      const steps = Math.max(0, Math.floor(due));
       due -= steps;
       this.animation = requestAnimationFrame(frame);
       // At the last key, `seek` cancels the frame requested above.
