@@ -183,14 +183,20 @@ fn assemble(
     (parts, deletion)
 }
 
-/// Adds all readable runs to the queue, and delivers the end-of-run events that earlier coordinators left in the
+/// Adds all readable runs to the queue, notes the runs that may be readable later, and delivers the end-of-run events that earlier coordinators left in the
 /// object store.
 async fn read_runs(parts: &Parts) -> Result<(), CoordinatorError> {
     let found = list_manifests(&parts.objects, parts.conditional).await;
     for listed in found.map_err(CoordinatorError::Runs)? {
         match listed.manifest {
             Ok(versioned) => parts.queue.put(&versioned.manifest),
-            Err(error) => tracing::warn!(run = listed.name, %error, "skipped unreadable run"),
+            Err(error) if error.is_unreadable() => {
+                tracing::warn!(run = listed.name, %error, "skipped unreadable run");
+            }
+            Err(error) => {
+                tracing::warn!(run = listed.name, %error, "cannot read run: trying again later");
+                parts.queue.add_unread(listed.name);
+            }
         }
     }
     let manifest = |run: &str| parts.queue.manifest(run);
@@ -297,7 +303,7 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     let mut changes = queue.changes();
     loop {
         changes.mark_unchanged();
-        if queue.next().is_some() {
+        if queue.next().is_some() || !queue.unread().is_empty() {
             let _ = changes.changed().await;
             continue;
         }

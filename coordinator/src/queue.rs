@@ -6,7 +6,7 @@ use hatebeam_env::watch;
 use hatebeam_runs::{Manifest, RunState};
 use hatebeam_search::Fingerprint;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +24,8 @@ struct Runs {
     current: Option<String>,
     /// Name of the run whose search began most recently. The run may have ended.
     searched: Option<String>,
+    /// Runs whose manifests could not be read at the start, but may be intact.
+    unread: BTreeSet<String>,
 }
 
 /// Position of a run in lists, which are sorted in descending order: the most recently submitted run comes first.
@@ -109,6 +111,7 @@ impl RunQueue {
         if manifest.state == RunState::Running {
             runs.searched = Some(manifest.name.clone());
         }
+        runs.unread.remove(&manifest.name);
         let manifest = Arc::new(manifest.clone());
         match runs.entries.get_mut(&manifest.name) {
             Some(entry) => entry.manifest = manifest,
@@ -128,6 +131,21 @@ impl RunQueue {
     pub(crate) fn remove(&self, run: &str) {
         self.runs().entries.remove(run);
         self.changed();
+    }
+
+    /// Remembers that the manifest of a run could not be read, but may be intact.
+    pub(crate) fn add_unread(&self, run: String) {
+        self.runs().unread.insert(run);
+    }
+
+    pub(crate) fn remove_unread(&self, run: &str) {
+        self.runs().unread.remove(run);
+        self.changed();
+    }
+
+    /// Returns the runs whose manifests could not be read, but may be intact.
+    pub(crate) fn unread(&self) -> Vec<String> {
+        self.runs().unread.iter().cloned().collect()
     }
 
     /// Marks a run as failed in the queue because its stored manifest cannot be read. Does not change the stored

@@ -4,6 +4,8 @@
 //! runs and would miss this one. Therefore a coordinator writes a note before it writes the manifest of a run that it
 //! creates or reopens. The active coordinator lists the notes regularly and adds the open runs that are missing from
 //! its queue. It deletes the notes after it has confirmed that it still holds the lease.
+//!
+//! At the same times, it reads the runs again whose manifests it could not read when it started.
 
 use crate::parts::Parts;
 use hatebeam_env::watch;
@@ -25,31 +27,41 @@ impl Parts {
         Ok(self.objects.put(&key, Vec::new().into()).await?)
     }
 
-    /// Adds a run to the queue if it is open in the object store but not in the queue.
+    /// Adds a run to the queue if it is open in the object store but not in the queue, or if the queue has it as unread.
     async fn adopt(&self, run: &str) -> Result<(), ManifestError> {
         let _idle = self.idle_manifests.lock().await;
         let known = self.queue.manifest(run);
         if known.is_some_and(|manifest| manifest.is_open()) {
             return Ok(());
         }
+        let is_unread = self.queue.unread().iter().any(|name| name == run);
         let loaded = VersionedManifest::load(&self.objects, run, self.conditional).await;
         match loaded {
-            Ok(versioned) if versioned.manifest.is_open() => {
-                tracing::info!(run, "adopted run that another coordinator had accepted");
+            Ok(versioned) if versioned.manifest.is_open() || is_unread => {
+                tracing::info!(run, "adopted run that was missing from the queue");
                 self.queue.put(&versioned.manifest);
                 self.queue.notify_updates();
                 Ok(())
             }
             // The run has ended.
             Ok(_) => Ok(()),
+            Err(error) if is_unread && !error.is_unreadable() => Err(error),
             Err(error) if error.is_transient() => Err(error),
             // The manifest was not written, or it cannot be read.
-            Err(_) => Ok(()),
+            Err(_) => {
+                self.queue.remove_unread(run);
+                Ok(())
+            }
         }
     }
 
-    /// Adopts the run of each note. Returns the keys of the notes.
+    /// Adopts the unread runs and the run of each note. Returns the keys of the notes.
     async fn adopt_all(&self) -> Result<Vec<String>, ManifestError> {
+        for run in self.queue.unread() {
+            if let Err(error) = self.adopt(&run).await {
+                tracing::warn!(run, %error, "cannot read run: trying again later");
+            }
+        }
         let mut keys = Vec::new();
         for note in self.objects.list(PREFIX).await? {
             if let Some(run) = run_of(&note.key) {

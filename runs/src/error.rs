@@ -67,6 +67,12 @@ impl ManifestError {
         }
     }
 
+    /// Returns whether the stored contents can never be read by this program: they are missing, damaged, or in a newer
+    /// format. Otherwise, the object may be intact, but the object store failed.
+    pub fn is_unreadable(&self) -> bool {
+        self.is_damage() || matches!(self, ManifestError::Newer { .. } | ManifestError::Spec(_))
+    }
+
     /// Returns whether the error means that an object does not exist. If the object is a manifest, its run does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {

@@ -48,13 +48,20 @@ impl VersionedManifest {
     /// Writes the manifest of a new run.
     ///
     /// # Errors
-    /// Returns [`ManifestError::Superseded`] if `conditional` is true and the run already exists. If `conditional` is
-    /// false, an existing manifest is overwritten. Returns another error if the object store fails.
+    /// Returns [`ManifestError::Superseded`] if the run already exists. If `conditional` is false, another writer can still
+    /// overwrite the manifest at the same moment. Returns another error if the object store fails.
     pub async fn create(
         objects: &Objects,
         manifest: Manifest,
         conditional: bool,
     ) -> Result<VersionedManifest, ManifestError> {
+        if !conditional {
+            match objects.get(&VersionedManifest::key(&manifest.name)).await {
+                Ok(_) => return Err(ManifestError::Superseded { run: manifest.name }),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         let mut created = VersionedManifest {
             objects: objects.clone(),
             conditional,

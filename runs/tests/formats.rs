@@ -316,7 +316,7 @@ mod current {
         use hatebeam_cost::{Machine, MachineUsage, Micros, UsageLedger};
         use hatebeam_objects::{Memory, Objects, Options};
         use hatebeam_runs::{
-            CommittedDepth, Manifest, RunState, Table, TableList, VersionedManifest,
+            CommittedDepth, Manifest, ManifestError, RunState, Table, TableList, VersionedManifest,
         };
         use std::time::Duration;
 
@@ -440,6 +440,19 @@ mod current {
             expected.depths[1].waiting = Micros(0);
             let parsed = Manifest::parse(FORMAT_3.as_bytes()).unwrap();
             assert_eq!(parsed, expected);
+        }
+
+        #[tokio::test]
+        async fn existing_manifest_is_not_overwritten_without_conditional_writes() {
+            let objects = Objects::in_memory(&Memory::new(), &Options::default()).unwrap();
+            let created = VersionedManifest::create(&objects, manifest(), false).await;
+            created.unwrap();
+            let mut other = manifest();
+            other.depths.clear();
+            let again = VersionedManifest::create(&objects, other, false).await;
+            assert!(matches!(again, Err(ManifestError::Superseded { .. })));
+            let loaded = VersionedManifest::load(&objects, "name", false).await;
+            assert_eq!(loaded.unwrap().manifest, manifest());
         }
 
         #[tokio::test]

@@ -59,6 +59,25 @@ async fn run_continues_after_a_restart_in_any_phase() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn run_that_cannot_be_read_at_the_start_continues_later() {
+    let cluster = Cluster::new();
+    let first = cluster.coordinator("a").await;
+    cluster.worker(&first, "w0", obedient());
+    cluster.submit(&first, DEPTH).await;
+    cluster.wait(&first, |run| run.depth() >= 2).await;
+    first.stop().await.unwrap();
+    let faults = Faults::new();
+    faults.fail(|call| call.operation == Operation::Get && call.key.ends_with("manifest.json"));
+    let second = cluster.faulty_coordinator("b", &faults).await;
+    cluster.worker(&second, "w0", obedient());
+    assert!(second.coordinator.run(&cluster.run).is_none());
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    faults.end();
+    cluster.wait_for(&second, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn superseded_coordinator_stops_without_committing() {
     let cluster = Cluster::new();
     let faults = Faults::new();
