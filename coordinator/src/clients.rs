@@ -2,13 +2,14 @@
 
 use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
-use crate::driver::missing_memory;
+use crate::driver::{end_idle, missing_memory};
 use crate::games::Game;
 use crate::registry::WorkerStatus;
 use crate::request::RequestError;
 use crate::status::RunStatus;
 use crate::update::RunUpdate;
 use hatebeam_env::watch;
+use hatebeam_notify::EventKind;
 use hatebeam_objects::check_key;
 use hatebeam_runs::{
     CommittedDepth, Limits, Manifest, ManifestError, Retention, RunSpec, RunState,
@@ -122,6 +123,12 @@ impl Coordinator {
         checked.map_err(|error| invalid(&error))?;
         let name = submission.spec.name();
         check_key(&name).map_err(|error| invalid(&error))?;
+        let accepts_runs = self.0.accepts_runs.read().await;
+        if !*accepts_runs {
+            return Err(RequestError::Unavailable(
+                "the coordinator is stopping because it was idle: start it again, and then submit the run".to_owned(),
+            ));
+        }
         let limits = submission.limits;
         let existing = match self.0.queue.manifest(&name) {
             Some(existing) => Some(existing),
@@ -307,13 +314,14 @@ impl Coordinator {
         }
     }
 
-    /// Saves the pending update of a run that waits in the queue behind another run. Does nothing for the current and
-    /// the next run, because the driver saves their updates.
+    /// Saves the pending update of a run that waits in the queue behind another run, or that this program cannot search.
+    /// Does nothing for the current and the next run, because the driver saves their updates.
     async fn update_queued(&self, name: &str) -> Result<(), RequestError> {
         let parts = &self.0;
         let _idle = parts.idle_manifests.lock().await;
-        let is_queued = self.manifest(name)?.state == RunState::Queued;
-        if !is_queued || parts.queue.is_current_or_next(name) {
+        let manifest = self.manifest(name)?;
+        let is_idle = manifest.state == RunState::Queued || !parts.queue.can_search(&manifest);
+        if !is_idle || parts.queue.is_current_or_next(name) {
             return Ok(());
         }
         let Some(update) = parts.queue.take_update(name) else {
@@ -332,7 +340,14 @@ impl Coordinator {
         let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
         let mut versioned = loaded?;
         update.put(&mut versioned.manifest);
-        versioned.save().await?;
+        let manifest = &versioned.manifest;
+        if manifest.stop_requested && manifest.is_open() && !parts.queue.can_search(manifest) {
+            // No driver will ever stop this run.
+            let event = EventKind::Cancelled {};
+            end_idle(parts, &mut versioned, RunState::Cancelled, event).await?;
+        } else {
+            versioned.save().await?;
+        }
         parts.queue.put(&versioned.manifest);
         Ok(())
     }

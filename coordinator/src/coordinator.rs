@@ -173,6 +173,7 @@ fn assemble(
         objects,
         settings,
         idle_manifests: tokio::sync::Mutex::default(),
+        accepts_runs: tokio::sync::RwLock::new(true),
     });
     let shown = Arc::downgrade(&parts);
     registry.before_scrape(move || {
@@ -234,7 +235,7 @@ impl CoordinatorTask {
         tasks.spawn(env.guard(async move { match registry.watch_slow().await {} }));
         let costs = Arc::clone(&parts.costs);
         tasks.spawn(env.guard(async move { match costs.keep_advancing().await {} }));
-        let idle = until_idle(&parts.queue, parts.settings.idle_stop);
+        let idle = until_idle(&parts);
         let ended = tokio::select! {
             biased;
             ended = heartbeat.ended() => return Err(match ended {
@@ -295,9 +296,11 @@ async fn watch_open(queue: &RunQueue, busy: &watch::Sender<bool>) -> Infallible 
     }
 }
 
-/// Waits until the queue has had no run to search for the time `idle_stop`. Never returns if `idle_stop` is `None`.
-async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
-    let Some(idle_stop) = idle_stop else {
+/// Waits until the queue has had no run to search for the time `idle_stop`, and refuses runs from then on. Never returns
+/// if `idle_stop` is `None`.
+async fn until_idle(parts: &Parts) {
+    let queue = &parts.queue;
+    let Some(idle_stop) = parts.settings.idle_stop else {
         return std::future::pending().await;
     };
     let mut changes = queue.changes();
@@ -309,6 +312,12 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
         }
         let change = tokio::time::timeout(idle_stop, changes.changed()).await;
         if change.is_err() {
+            // Waits for runs that are being submitted.
+            let mut accepts_runs = parts.accepts_runs.write().await;
+            if queue.next().is_some() {
+                continue;
+            }
+            *accepts_runs = false;
             let seconds = idle_stop.as_secs();
             tracing::info!(seconds, "idle timeout expired: shutting down");
             return;
@@ -372,8 +381,9 @@ async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> C
 async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
     let versioned = VersionedManifest::load(&parts.objects, run, parts.conditional).await?;
     if !versioned.manifest.is_open() {
-        // Another coordinator has ended the run.
+        // Another coordinator has ended the run, or this one did without getting the answer.
         parts.queue.put(&versioned.manifest);
+        parts.notifier.deliver_saved(&versioned.manifest).await;
         return Ok(());
     }
     // If the run's network is missing or damaged, fail here rather than on each worker.

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 /// Maximum number of games that are read back at the same time. Reading a game back (finding its wells in the
 /// run's tables) fetches tables from the object store, and occupies one core and some disk space.
 const PARALLEL: usize = 2;
-/// Maximum number of requests that wait for a game at the same time.
+/// Maximum number of games that are being read back or wait for that.
 const MAX_WAITING: usize = 32;
 /// Maximum number of cached games. A game takes a few kilobytes.
 const CACHE: usize = 256;
@@ -51,7 +51,8 @@ pub(crate) struct Games {
     /// The cached games, oldest first.
     cache: Mutex<VecDeque<(GameKey, Game)>>,
     reading: Semaphore,
-    waiting: Semaphore,
+    /// A permit is held until the game is read, even if the client no longer waits for it.
+    waiting: Arc<Semaphore>,
 }
 
 impl Games {
@@ -60,7 +61,7 @@ impl Games {
             reader,
             cache: Mutex::default(),
             reading: Semaphore::new(PARALLEL),
-            waiting: Semaphore::new(MAX_WAITING),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
         })
     }
 
@@ -115,17 +116,18 @@ impl Games {
         if let Some(game) = self.find(&key) {
             return Ok(game);
         }
-        let _waiting = self.waiting.try_acquire().map_err(|_| {
+        let waiting = Arc::clone(&self.waiting).try_acquire_owned();
+        let waiting = waiting.map_err(|_| {
             let reason =
-                format!("{MAX_WAITING} clients are already waiting for games: try again later");
+                format!("{MAX_WAITING} games are already being read back: try again later");
             RequestError::Busy(reason)
         })?;
         let games = Arc::clone(self);
         // Reading back runs in a separate task, so that it continues if the client disconnects or times out.
-        let reading = self
-            .reader
-            .env
-            .spawn(async move { games.read(manifest, key).await });
+        let reading = self.reader.env.spawn(async move {
+            let _waiting = waiting;
+            games.read(manifest, key).await
+        });
         match tokio::time::timeout(TIMEOUT, reading).await {
             Ok(Ok(game)) => game,
             Ok(Err(error)) => Err(RequestError::Internal(error.to_string())),
@@ -226,6 +228,25 @@ mod tests {
             assert!(matches!(error, RequestError::State(_)), "{error:?}");
             assert!(error.to_string().contains(words), "{error}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn abandoned_requests_count_until_their_games_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let games = games(&dir);
+        let manifest = Arc::new(manifest("r", MAX_WAITING as u32 + 2));
+        let turns = games.reading.acquire_many(PARALLEL as u32).await.unwrap();
+        for depth in 1..=MAX_WAITING as u32 {
+            let request = games.game(Arc::clone(&manifest), depth);
+            let abandoned = tokio::time::timeout(Duration::from_secs(1), request).await;
+            assert!(abandoned.is_err());
+        }
+        let depth = MAX_WAITING as u32 + 1;
+        let refused = games.game(Arc::clone(&manifest), depth).await;
+        assert!(matches!(refused, Err(RequestError::Busy(_))), "{refused:?}");
+        drop(turns);
+        let all = games.waiting.acquire_many(MAX_WAITING as u32).await;
+        assert!(all.is_ok());
     }
 
     #[tokio::test]

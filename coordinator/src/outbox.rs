@@ -203,6 +203,23 @@ impl Notifier {
         events.send(event, Some(Box::new(done)));
     }
 
+    /// Delivers the staged event of a run whose end was saved although the object store reported an error.
+    pub(crate) async fn deliver_saved(&self, manifest: &Manifest) {
+        let keys = lock(&self.obsolete).remove(&manifest.name);
+        for key in keys.into_iter().flatten() {
+            let Ok((bytes, _)) = self.objects.get(&key).await else {
+                // The event stays in the outbox. The next start delivers it.
+                continue;
+            };
+            match serde_json::from_slice::<Event>(&bytes) {
+                Ok(event) if event.kind.name() == manifest.state.name() => {
+                    self.deliver(Staged(Some(StagedEvent { key, event })));
+                }
+                _ => self.delete(key),
+            }
+        }
+    }
+
     /// Delivers the staged events of runs that have ended. `manifest` returns the manifest of a run.
     pub(crate) async fn replay_outbox(&self, manifest: impl Fn(&str) -> Option<Arc<Manifest>>) {
         if self.events.is_none() {
@@ -265,6 +282,7 @@ mod tests {
     use super::*;
     use crate::tests::support::{Faults, direct, faulty, manifest};
     use hatebeam_objects::Memory;
+    use hatebeam_runs::RunState;
 
     /// An event sink that records all events. It reports a successful delivery unless `fail` is set.
     #[derive(Debug, Default)]
@@ -379,6 +397,24 @@ mod tests {
         let (text, _) = objects.get(&left[0].key).await.unwrap();
         let event: Event = serde_json::from_slice(&text).unwrap();
         assert_eq!((left.len(), event.kind.name()), (1, "failed"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn staged_event_is_delivered_if_the_run_turns_out_to_have_ended() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        let mut ended = manifest("r", 3);
+        ended.state = RunState::Cancelled;
+        drop(notifier.stage(&ended, EventKind::Cancelled {}).await);
+        let mut failed = manifest("other", 3);
+        failed.state = RunState::Failed;
+        drop(notifier.stage(&failed, EventKind::Cancelled {}).await);
+        for manifest in [&ended, &failed, &ended] {
+            notifier.deliver_saved(manifest).await;
+        }
+        notifier.close(deletion).await;
+        assert_eq!(hooks.names(), ["cancelled"]);
+        assert_eq!(staged(&objects).await, 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -68,4 +68,7 @@ pub(crate) struct Parts {
     /// Lock for writing the manifest of any run except the current run. It is also held while the current run is
     /// chosen, so each manifest has one writer at a time.
     pub(crate) idle_manifests: tokio::sync::Mutex<()>,
+    /// Whether clients can submit runs. Locked for reading while a run is submitted, so that the coordinator does not stop
+    /// for idleness at the same time.
+    pub(crate) accepts_runs: tokio::sync::RwLock<bool>,
 }

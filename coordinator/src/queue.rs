@@ -194,6 +194,27 @@ impl RunQueue {
         entry.update.take()
     }
 
+    /// Waits until a client's pending update withdraws the end of the search of a run: it cancels the run, or raises the
+    /// limit that has ended the search. `saved` is the manifest while the best game is read back.
+    pub(crate) async fn until_end_is_withdrawn(&self, saved: &Manifest) {
+        let mut updates = self.updates();
+        loop {
+            updates.mark_unchanged();
+            let update = {
+                let runs = self.runs();
+                runs.entries.get(&saved.name).and_then(|entry| entry.update)
+            };
+            if let Some(update) = update {
+                let mut updated = saved.clone();
+                update.put(&mut updated);
+                if updated.reading_back().is_none() {
+                    return;
+                }
+            }
+            let _ = updates.changed().await;
+        }
+    }
+
     pub(crate) fn has_update(&self, run: &str) -> bool {
         let runs = self.runs();
         let entry = runs.entries.get(run);
@@ -206,13 +227,17 @@ impl RunQueue {
         Some(Arc::clone(&entry.manifest))
     }
 
+    /// Whether this program can search a run: both have the same search fingerprint.
+    pub(crate) fn can_search(&self, manifest: &Manifest) -> bool {
+        manifest.spec.search == self.search
+    }
+
     /// Returns the run to search next: the running one, or else the open run that was submitted first. Skips runs
-    /// with a different search fingerprint.
+    /// that this program cannot search.
     pub(crate) fn next(&self) -> Option<String> {
         let runs = self.runs();
         let manifests = runs.entries.values().map(|entry| &entry.manifest);
-        let open =
-            manifests.filter(|manifest| manifest.is_open() && manifest.spec.search == self.search);
+        let open = manifests.filter(|manifest| manifest.is_open() && self.can_search(manifest));
         let order = |manifest: &&Arc<Manifest>| {
             let is_begun = manifest.state == RunState::Running;
             (!is_begun, manifest.submitted_ms, manifest.name.clone())
@@ -278,11 +303,12 @@ impl RunQueue {
     }
 
     /// Returns the epoch (the current period with a fixed set of workers) of the run in the state
-    /// [`RunState::Running`]. Returns 0 if there is no such run.
+    /// [`RunState::Running`] that this program can search. Returns 0 if there is no such run.
     pub(crate) fn epoch(&self) -> u64 {
         let runs = self.runs();
         let mut manifests = runs.entries.values().map(|entry| &entry.manifest);
-        let running = manifests.find(|manifest| manifest.state == RunState::Running);
+        let running = manifests
+            .find(|manifest| manifest.state == RunState::Running && self.can_search(manifest));
         running.map_or(0, |manifest| manifest.epoch)
     }
 }

@@ -11,12 +11,13 @@ use hatebeam_runs::{
 use std::sync::Arc;
 
 impl RunDriver {
-    /// Ends the run, saves its manifest, and sends its end event. First removes the workers' shard assignments.
-    pub(super) async fn end(&mut self, end: RunEnd) -> Result<(), DriverError> {
+    /// Ends the run, saves its manifest, and sends its end event. First removes the workers' shard assignments. Returns
+    /// `false` if a client's update means that the run must be cancelled or searched further instead.
+    pub(super) async fn end(&mut self, end: RunEnd) -> Result<bool, DriverError> {
         self.parts.registry.set_shards(&[], &[]);
         match end {
             RunEnd::Over(end) => self.finish(end).await,
-            RunEnd::Cancelled => self.cancel().await,
+            RunEnd::Cancelled => self.cancel().await.map(|()| true),
         }
     }
 
@@ -28,8 +29,9 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Reads back the best game, stores its files, and marks the run as finished.
-    async fn finish(&mut self, end: EndReason) -> Result<(), DriverError> {
+    /// Reads back the best game, stores its files, and marks the run as finished. Returns `false` if a client's update
+    /// withdraws the end before the game is read back.
+    async fn finish(&mut self, end: EndReason) -> Result<bool, DriverError> {
         self.manifest_mut().end = Some(end);
         if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
             let text = self.budget_text(end);
@@ -37,11 +39,22 @@ impl RunDriver {
         }
         // Once the end reason is saved, a successor of this coordinator reads the game back and searches no depth.
         self.save().await?;
-        let registry = Arc::clone(&self.parts.registry);
+        let (registry, queue) = (
+            Arc::clone(&self.parts.registry),
+            Arc::clone(&self.parts.queue),
+        );
+        let saved = self.manifest().clone();
         let result = tokio::select! {
             biased;
-            result = self.read_back() => result?,
+            result = self.read_back() => Some(result?),
+            () = queue.until_end_is_withdrawn(&saved) => None,
             never = registry.keep_releasing() => match never {},
+        };
+        let Some(result) = result else {
+            self.apply_pending().await?;
+            tracing::info!("stopped reading back the best game");
+            self.drop_trailing();
+            return Ok(false);
         };
         let finished = EventKind::Finished {
             end: end.name().to_owned(),
@@ -54,7 +67,7 @@ impl RunDriver {
         self.manifest_mut().result = result;
         self.close(RunState::Finished, finished).await?;
         collect(&self.parts, self.manifest()).await;
-        Ok(())
+        Ok(true)
     }
 
     /// Saves the final state of the run, and delivers its end event.
@@ -104,27 +117,39 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
         Err(error) => return Failed::Unreadable(error),
     };
     if !versioned.manifest.is_open() {
-        // Another coordinator has ended the run.
+        // Another coordinator has ended the run, or this one did without getting the answer.
+        parts.notifier.deliver_saved(&versioned.manifest).await;
         return Failed::Saved(Box::new(versioned.manifest));
     }
     let reason = error.to_string();
     let failed = EventKind::Failed {
         reason: reason.clone(),
     };
-    let staged = parts.notifier.stage(&versioned.manifest, failed).await;
-    versioned.manifest.state = RunState::Failed;
     versioned.manifest.note = reason;
-    versioned.manifest.end = None;
-    if let Some(ledger) = parts.costs.ledger(name) {
-        versioned.manifest.ledger.follow(ledger);
-    }
-    versioned.manifest.ledger.close();
-    match versioned.save().await {
-        Ok(()) => {
-            parts.notifier.deliver(staged);
-            collect(parts, &versioned.manifest).await;
-            Failed::Saved(Box::new(versioned.manifest))
-        }
+    match end_idle(parts, &mut versioned, RunState::Failed, failed).await {
+        Ok(()) => Failed::Saved(Box::new(versioned.manifest)),
         Err(error) => Failed::NotSaved(error),
     }
+}
+
+/// Saves the final state of a run that is not being searched, and delivers its end event.
+pub(crate) async fn end_idle(
+    parts: &Parts,
+    versioned: &mut VersionedManifest,
+    state: RunState,
+    event: EventKind,
+) -> Result<(), ManifestError> {
+    let staged = parts.notifier.stage(&versioned.manifest, event).await;
+    let manifest = &mut versioned.manifest;
+    manifest.state = state;
+    manifest.end = None;
+    manifest.stop_requested = false;
+    if let Some(ledger) = parts.costs.ledger(&manifest.name) {
+        manifest.ledger.follow(ledger);
+    }
+    manifest.ledger.close();
+    versioned.save().await?;
+    parts.notifier.deliver(staged);
+    collect(parts, &versioned.manifest).await;
+    Ok(())
 }

@@ -50,6 +50,6 @@ mod uploaded;
 mod workers;
 
 pub(crate) use error::DriverError;
-pub(crate) use finish::{Failed, mark_failed};
+pub(crate) use finish::{Failed, end_idle, mark_failed};
 pub(crate) use readiness::missing_memory;
 pub(crate) use state::RunDriver;

@@ -16,7 +16,10 @@ impl RunDriver {
         loop {
             self.apply_pending().await?;
             if let Some(end) = self.manifest().reading_back() {
-                return self.end(RunEnd::Over(end)).await;
+                match self.end(RunEnd::Over(end)).await? {
+                    true => return Ok(()),
+                    false => continue,
+                }
             }
             let before = self.spent();
             let ready = self.wait_for_workers().await;
@@ -24,7 +27,10 @@ impl RunDriver {
             let members = match ready {
                 Readiness::Ready(members) => members,
                 Readiness::UpdatePending => continue,
-                Readiness::Ended(end) => return self.end(end).await,
+                Readiness::Ended(end) => match self.end(end).await? {
+                    true => return Ok(()),
+                    false => continue,
+                },
             };
             self.split_shards(&members);
             self.manifest_mut().epoch += 1;
@@ -38,7 +44,9 @@ impl RunDriver {
             match ended {
                 Ok(EpochEnd::Run(end)) => {
                     workers.halt().await;
-                    return self.end(end).await;
+                    if self.end(end).await? {
+                        return Ok(());
+                    }
                 }
                 Ok(EpochEnd::WorkersChanged) => {
                     tracing::info!(epoch, "ended epoch: the workers changed");

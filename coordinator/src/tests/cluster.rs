@@ -111,6 +111,7 @@ pub(crate) struct Cluster {
     pub(crate) run: String,
     pub(crate) min_workers: usize,
     pub(crate) min_shard_wells: usize,
+    pub(crate) idle_stop: Option<Duration>,
     /// Fingerprint of the coordinators' search.
     pub(crate) search: Fingerprint,
 }
@@ -124,6 +125,7 @@ impl Cluster {
             world,
             min_workers: 1,
             min_shard_wells: MIN_SHARD_WELLS,
+            idle_stop: None,
             search: Fingerprint::current(),
         }
     }
@@ -142,7 +144,7 @@ impl Cluster {
             single: false,
             search: self.search.clone(),
             deadline: None,
-            idle_stop: None,
+            idle_stop: self.idle_stop,
             min_workers: self.min_workers,
             min_shard_wells: self.min_shard_wells,
             heartbeat: Duration::from_secs(1),

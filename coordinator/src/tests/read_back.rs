@@ -6,7 +6,7 @@ use super::cluster::{
 use super::support::Faults;
 use hatebeam_objects::faults::Operation;
 use hatebeam_proto::messages::{AnswerKind, GameNodes, Hello, OrderKind};
-use hatebeam_runs::{GameResult, RunState};
+use hatebeam_runs::{GameResult, Limits, RunState};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -56,6 +56,44 @@ async fn coordinator_without_tables(cluster: &Cluster) -> (Process, Arc<Faults>)
     let process = cluster.faulty_coordinator("a", &faults).await;
     faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
     (process, faults)
+}
+
+/// Starts a run and waits until the search has ended and the best game cannot be read back.
+async fn reading_back(cluster: &Cluster) -> (Process, Arc<Faults>) {
+    let (process, faults) = coordinator_without_tables(cluster).await;
+    cluster.worker(&process, "w0", unable_to_read_back());
+    cluster.submit(&process, DEPTH).await;
+    let is_retrying = |run: &crate::RunStatus| run.note.contains("retrying");
+    cluster.wait(&process, is_retrying).await;
+    (process, faults)
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_can_be_cancelled_while_its_game_is_read_back() {
+    let cluster = Cluster::new();
+    let (process, _faults) = reading_back(&cluster).await;
+    let cancelled = process.coordinator.cancel(&cluster.run).await.unwrap();
+    assert_eq!(cancelled.manifest.state, RunState::Cancelled);
+    assert_eq!(cluster.saved().await.state, RunState::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn higher_limit_continues_the_search_while_the_game_is_read_back() {
+    let cluster = Cluster::new();
+    let (process, faults) = reading_back(&cluster).await;
+    let higher = |limits| Limits {
+        max_depth: Some(DEPTH + 3),
+        ..limits
+    };
+    process
+        .coordinator
+        .limit(&cluster.run, higher)
+        .await
+        .unwrap();
+    cluster.wait(&process, |run| run.depth() == DEPTH + 3).await;
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH + 3).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,6 +78,28 @@ async fn run_that_cannot_be_read_at_the_start_continues_later() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn idle_coordinator_searches_a_run_that_is_submitted_when_it_would_stop() {
+    let mut cluster = Cluster::new();
+    cluster.idle_stop = Some(Duration::from_secs(60));
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    tokio::time::sleep(Duration::from_millis(59_900)).await;
+    // Each request takes longer than the rest of the idle time.
+    faults.delay(Duration::from_millis(300));
+    cluster.submit(&process, DEPTH).await;
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    let coordinator = process.coordinator.clone();
+    process.running.await.unwrap().unwrap();
+    let refused = coordinator.submit(cluster.submission(DEPTH + 1)).await;
+    assert!(
+        matches!(refused, Err(crate::RequestError::Unavailable(_))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn superseded_coordinator_stops_without_committing() {
     let cluster = Cluster::new();
     let faults = Faults::new();

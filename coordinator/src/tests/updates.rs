@@ -165,6 +165,28 @@ async fn queued_run_can_be_updated_while_another_run_is_searched() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn run_of_another_program_can_be_cancelled() {
+    let cluster = Cluster::new();
+    for state in [RunState::Running, RunState::Queued] {
+        let mut other = super::support::manifest(&format!("other-{state:?}"), 3);
+        other.spec.search = Fingerprint::from_text("2-a-b");
+        other.state = state;
+        other.epoch = 7;
+        let saved = VersionedManifest::create(&cluster.objects(), other, true).await;
+        saved.unwrap();
+    }
+    let process = cluster.coordinator("a").await;
+    assert_eq!(process.coordinator.0.queue.epoch(), 0);
+    for name in ["other-Running", "other-Queued"] {
+        let cancelled = process.coordinator.cancel(name).await.unwrap();
+        assert_eq!(cancelled.manifest.state, RunState::Cancelled);
+        let loaded = VersionedManifest::load(&cluster.objects(), name, true).await;
+        assert_eq!(loaded.unwrap().manifest.state, RunState::Cancelled);
+    }
+    assert_eq!(process.hooks.names(), ["cancelled", "cancelled"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn reopened_run_has_no_result_until_it_ends_again() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
