@@ -4,7 +4,7 @@
 use crate::epoch::{Committed, Epoch};
 use crate::error::OrderError;
 use crate::exchange::Traffic;
-use crate::tables::{Bundle, WriteTables, WrittenTables};
+use crate::tables::{Bundle, LocalTables, WriteTables, WrittenTables};
 use hatebeam_env::Env;
 use hatebeam_objects::Objects;
 use hatebeam_runs::{RUNS, Table, frontier_key};
@@ -63,22 +63,39 @@ impl Commit {
         let depth = self.frontier.depth;
         let key = frontier_key(depth, self.epoch.number, &self.name);
         let began = self.env.now();
-        let written = self.write(key.clone()).await?;
-        metrics.phases.observe("write", began.elapsed());
-        if self.epoch.is_over() {
-            return Err(OrderError::superseded("the epoch has ended"));
-        }
-        let began = self.env.now();
         let WrittenTables {
             tables,
             files,
             bundle,
-        } = written;
+        } = self.write(key.clone()).await?;
+        metrics.phases.observe("write", began.elapsed());
+        let files = Files { files, bundle };
+        match self.upload_tables(&key, &tables, &files.bundle).await {
+            Ok(()) => Ok((tables, files)),
+            Err(error) => {
+                self.discard(files).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Uploads the written tables, unless the epoch has ended.
+    async fn upload_tables(
+        &self,
+        key: &str,
+        tables: &[Table],
+        bundle: &Bundle,
+    ) -> Result<(), OrderError> {
+        if self.epoch.is_over() {
+            return Err(OrderError::superseded("the epoch has ended"));
+        }
+        let metrics = &self.traffic.metrics;
+        let began = self.env.now();
         let bytes = tables.iter().map(|table| table.bytes).sum();
         if !tables.is_empty() {
             // The metric can be set directly, because only one depth is uploaded at a time.
             metrics.uploading.set(bytes);
-            let uploaded = self.upload(&key, &bundle).await;
+            let uploaded = self.upload(key, bundle).await;
             metrics.uploading.set(0);
             uploaded?;
         }
@@ -86,7 +103,17 @@ impl Commit {
         metrics.tables_written.add(tables.len() as u64);
         metrics.tables_bytes.add(bytes);
         tracing::debug!(tables = tables.len(), bytes, "uploaded tables");
-        Ok((tables, Files { files, bundle }))
+        Ok(())
+    }
+
+    /// Deletes the files of a depth that cannot be committed, so that they do not fill the disk.
+    async fn discard(&self, files: Files) {
+        let (epoch, depth) = (Arc::clone(&self.epoch), self.frontier.depth);
+        let discarding = self.env.run_blocking(move || files.discard(&*epoch.tables));
+        let discarded = discarding.await.map_err(OrderError::from);
+        if let Err(error) = discarded.and_then(|discarded| discarded.map_err(OrderError::from)) {
+            tracing::warn!(depth, %error, "cannot delete tables on this machine");
+        }
     }
 
     async fn write(&self, key: String) -> Result<WrittenTables, OrderError> {
@@ -124,7 +151,11 @@ impl Commit {
                 tables.discard(&[bundle])?;
             }
             if epoch.selected().saturating_sub(depth) < LOCAL_DEPTHS {
-                tables.ingest(depth, written.files)?;
+                let ingested = tables.ingest(depth, written.files.clone());
+                if ingested.is_err() {
+                    tables.discard(&written.files)?;
+                }
+                ingested?;
             } else {
                 tables.discard(&written.files)?;
             }
@@ -144,4 +175,14 @@ impl Commit {
 struct Files {
     files: Vec<PathBuf>,
     bundle: Bundle,
+}
+
+impl Files {
+    fn discard(self, tables: &dyn LocalTables) -> Result<(), StoreError> {
+        let mut files = self.files;
+        if let Bundle::File(bundle) = self.bundle {
+            files.push(bundle);
+        }
+        tables.discard(&files)
+    }
 }

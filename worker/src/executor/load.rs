@@ -17,6 +17,15 @@ use tracing::Instrument;
 /// Maximum number of tables that are fetched at the same time.
 const TRANSFERS: usize = 4;
 
+/// Where a worker finds the wells of its shards before it fetches tables.
+pub(super) struct Source<'a> {
+    /// The generation of the `prepare` order.
+    pub(super) generation: u64,
+    pub(super) tables: &'a Arc<dyn LocalTables>,
+    /// The frontier of the previous epoch, if it belongs to the same run.
+    pub(super) held: Option<Arc<Frontier>>,
+}
+
 /// The wells that a worker has loaded so far. The tables may divide the frontier into other shards than the epoch: in
 /// an epoch with more workers than the one before, shards are split.
 struct Loading {
@@ -105,17 +114,21 @@ impl Loading {
 }
 
 impl Executor {
-    /// Loads the wells of this worker's shards from memory (`held`), from the local tables, or from the object store.
-    /// Returns the frontier, and the number of tables that were fetched from the object store.
+    /// Loads the wells of this worker's shards from memory, from the local tables, or from the object store. Returns the
+    /// frontier, and the number of tables that were fetched from the object store.
     pub(super) async fn load(
         &self,
         order: &Prepare,
         assignment: &Assignment,
-        held: Option<Arc<Frontier>>,
-        tables: &Arc<dyn LocalTables>,
+        source: Source<'_>,
     ) -> Result<(Arc<Frontier>, u32), OrderError> {
+        let Source {
+            generation,
+            tables,
+            held,
+        } = source;
         let mut loading = Loading::new(order, assignment);
-        if let Some(held) = held {
+        if let Some(held) = held.filter(|held| held.depth == order.depth) {
             let taken = self.env.run_blocking(move || {
                 loading.take(|add| held.nodes().for_each(add));
                 loading
@@ -132,7 +145,7 @@ impl Executor {
         }
         let fetched = loading.missing.len() as u32;
         if fetched > 0 {
-            self.fetch(&order.run, order.depth, &loading.missing, tables)
+            self.fetch(order, &loading.missing, tables, generation)
                 .await?;
             let loaded;
             (loading, loaded) = self.load_local(tables, loading).await?;
@@ -163,20 +176,22 @@ impl Executor {
         Ok(loaded.await?)
     }
 
-    /// Fetches tables from the object store and adds them to the local tables.
+    /// Fetches tables from the object store and adds them to the local tables. Fetches no further table after a failure, or
+    /// if the order with this generation is superseded. Then no staged table remains.
     async fn fetch(
         &self,
-        run: &str,
-        depth: u32,
+        order: &Prepare,
         missing: &[Table],
         tables: &Arc<dyn LocalTables>,
+        generation: u64,
     ) -> Result<(), OrderError> {
+        let depth = order.depth;
         let permits = Arc::new(Semaphore::new(TRANSFERS));
         let mut fetches = JoinSet::new();
         for table in missing {
             let fetch = Fetch {
                 table: table.clone(),
-                run: run.to_owned(),
+                run: order.run.clone(),
                 depth,
                 tables: Arc::clone(tables),
             };
@@ -185,12 +200,26 @@ impl Executor {
             fetches.spawn(self.env.guard(fetch));
         }
         let mut files = Vec::new();
+        let mut failed = None;
         while let Some(fetched) = fetches.join_next().await {
-            files.push(fetched.map_err(|error| OrderError::Worker(error.to_string()))??);
+            match fetched.unwrap_or_else(|error| Err(OrderError::Worker(error.to_string()))) {
+                Ok(file) => files.push(file),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+            failed = failed.or(self.check_generation(generation).err());
+            if failed.is_some() {
+                permits.close();
+            }
         }
         let tables = Arc::clone(tables);
-        let ingested = self.env.run_blocking(move || tables.ingest(depth, files));
-        Ok(ingested.await??)
+        let ending = self.env.run_blocking(move || match failed {
+            None => Ok(tables.ingest(depth, files)?),
+            Some(error) => {
+                tables.discard(&files)?;
+                Err(error)
+            }
+        });
+        ending.await?
     }
 
     /// Fetches one table and stages it in a local file.
@@ -201,7 +230,8 @@ impl Executor {
     ) -> impl Future<Output = Result<std::path::PathBuf, OrderError>> + Send + 'static {
         let (objects, env) = (self.objects.clone(), self.env.clone());
         async move {
-            let _permit = permits.acquire_owned().await;
+            let permit = permits.acquire_owned().await;
+            let _permit = permit.map_err(|_| OrderError::superseded("fetching has ended"))?;
             let Fetch {
                 table,
                 run,

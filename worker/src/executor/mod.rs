@@ -59,6 +59,9 @@ pub(crate) struct State {
     pub(crate) lost_after: Mutex<Duration>,
     current: Mutex<Current>,
     tables: Mutex<Option<RunTables>>,
+    /// Held while a `prepare` order is carried out. The next one waits until this one has noticed that it is superseded, so
+    /// both never write the same files or create local tables at the same time.
+    preparing: tokio::sync::Mutex<()>,
 }
 
 impl Default for State {
@@ -68,6 +71,7 @@ impl Default for State {
             lost_after: Mutex::new(LOST_AFTER),
             current: Mutex::default(),
             tables: Mutex::default(),
+            preparing: tokio::sync::Mutex::default(),
         }
     }
 }
@@ -195,6 +199,14 @@ impl Executor {
         }
         self.inbound.close();
         current.generation
+    }
+
+    /// Returns an error if [`Executor::halt`] was called since it returned `generation`.
+    fn check_generation(&self, generation: u64) -> Result<(), OrderError> {
+        match lock(&self.state.current).generation == generation {
+            true => Ok(()),
+            false => Err(OrderError::superseded("another order has ended the epoch")),
+        }
     }
 
     fn current(&self) -> Option<Arc<Epoch>> {

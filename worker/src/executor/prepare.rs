@@ -1,6 +1,7 @@
 //! The order `prepare`, which begins an epoch (a period with a fixed set of workers). The worker loads the wells of its
 //! shards (ranges of well hashes) from tables, each of which contains the wells of one shard.
 
+use super::load::Source;
 use super::{Executor, RunTables};
 use crate::epoch::{Assignment, Epoch, NewEpoch};
 use crate::error::OrderError;
@@ -33,6 +34,8 @@ impl Executor {
             return Err(OrderError::superseded(format!("epoch {number} is over")));
         }
         let generation = self.halt();
+        let _alone = self.state.preparing.lock().await;
+        self.check_generation(generation)?;
         let start = order.spec.check_for_cluster()?;
         order.spec.check_search(&self.search)?;
         let emulator = order.spec.emulator()?;
@@ -48,9 +51,12 @@ impl Executor {
         }
         let tables = self.tables(&order.run, emulator.geometry()).await?;
         let held = before.map(|before| before.frontier());
-        let (frontier, fetched) = self
-            .frontier(&order, &start, &assignment, &tables, held)
-            .await?;
+        let source = Source {
+            generation,
+            tables: &tables,
+            held,
+        };
+        let (frontier, fetched) = self.frontier(&order, &start, &assignment, source).await?;
         self.traffic.metrics.tables_fetched.add(u64::from(fetched));
         let wells = frontier.len() as u64;
         let epoch = Epoch::new(NewEpoch {
@@ -74,13 +80,11 @@ impl Executor {
         order: &Prepare,
         start: &StartingPosition,
         assignment: &Assignment,
-        tables: &Arc<dyn LocalTables>,
-        held: Option<Arc<Frontier>>,
+        source: Source<'_>,
     ) -> Result<(Arc<Frontier>, u32), OrderError> {
         let layout = assignment.layout;
         if order.depth != start.depth() {
-            let held = held.filter(|held| held.depth == order.depth);
-            return self.load(order, assignment, held, tables).await;
+            return self.load(order, assignment, source).await;
         }
         let first = first_node(&order.spec, start)?;
         let is_here = assignment.owned[layout.shard_of(&first.well)];

@@ -101,7 +101,8 @@ impl LocalTables for MemoryTables {
     fn ingest(&self, depth: u32, files: Vec<PathBuf>) -> Result<(), StoreError> {
         let mut tables = self.lock();
         for file in files {
-            let nodes = tables.staged.remove(&file).unwrap_or_default();
+            let missing = || StoreError::io(&file)(std::io::ErrorKind::NotFound.into());
+            let nodes = tables.staged.remove(&file).ok_or_else(missing)?;
             let of_depth = tables.depths.entry(depth).or_default();
             of_depth.extend(nodes.into_iter().map(|node| (node.well, node)));
         }

@@ -52,7 +52,8 @@ pub trait LocalTables: Send + Sync + 'static {
     /// read.
     fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError>;
 
-    /// Writes and stages one table for each non-empty shard of a frontier, and concatenates the tables into a bundle.
+    /// Writes and stages one table for each non-empty shard of a frontier, and concatenates the tables into a bundle. If
+    /// this fails, no file remains.
     ///
     /// # Errors
     /// Returns an error if files cannot be written.
@@ -70,7 +71,7 @@ pub trait LocalTables: Send + Sync + 'static {
     /// Returns an error if files cannot be read or written.
     fn ingest(&self, depth: u32, files: Vec<PathBuf>) -> Result<(), StoreError>;
 
-    /// Deletes the files of staged tables and bundles.
+    /// Deletes the files of staged tables and bundles. Ignores files that do not exist.
     ///
     /// # Errors
     /// Returns an error if a file cannot be deleted.

@@ -7,6 +7,7 @@ use hatebeam_runs::{ArchiveTables, ScratchTables, Table};
 use hatebeam_search::Node;
 use hatebeam_store::{ColumnFamilies, ShardTable, ShardTables, StoreError, in_parallel};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,21 +69,31 @@ impl LocalTables for ShardTables {
         let filled: Vec<usize> = (0..frontier.shards.len())
             .filter(|&shard| !frontier.shards[shard].is_empty())
             .collect();
-        let written = in_parallel(threads, filled.len(), |at| {
-            let shard = filled[at];
-            let name = format!("{depth}-{shard}-{epoch}.sst");
-            let table = self.write(&name, depth, shard, &frontier.shards[shard])?;
-            let bytes = read(&table.path)?;
-            let described = describe(key, shard, &table, &bytes);
-            Ok((table.path, described))
-        })?;
-        let (files, mut tables): (Vec<PathBuf>, Vec<Table>) = written.into_iter().unzip();
+        let name = |shard: usize| format!("{depth}-{shard}-{epoch}.sst");
         let bundle = self.path(&format!("{depth}-{epoch}"));
-        write_bundle(&bundle, threads, &files, &mut tables)?;
-        Ok(WrittenTables {
-            tables,
-            files,
-            bundle: Bundle::File(bundle),
+        let write = || {
+            let mut tables = in_parallel(threads, filled.len(), |at| {
+                let shard = filled[at];
+                let table = self.write(&name(shard), depth, shard, &frontier.shards[shard])?;
+                Ok(describe(key, shard, &table, &read(&table.path)?))
+            })?;
+            let files: Vec<PathBuf> = filled
+                .iter()
+                .map(|&shard| self.path(&name(shard)))
+                .collect();
+            write_bundle(&bundle, threads, &files, &mut tables)?;
+            Ok(WrittenTables {
+                tables,
+                files,
+                bundle: Bundle::File(bundle.clone()),
+            })
+        };
+        write().inspect_err(|_: &StoreError| {
+            // The disk may be full, so an incomplete depth must not remain.
+            let shards = filled.iter().map(|&shard| self.path(&name(shard)));
+            for file in shards.chain([bundle.clone()]) {
+                let _ = self.discard(&[file]);
+            }
         })
     }
 
@@ -97,9 +108,15 @@ impl LocalTables for ShardTables {
     }
 
     fn discard(&self, files: &[PathBuf]) -> Result<(), StoreError> {
-        files
-            .iter()
-            .try_for_each(|file| std::fs::remove_file(file).map_err(StoreError::io(file)))
+        for file in files {
+            match std::fs::remove_file(file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StoreError::io(file)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
@@ -218,5 +235,35 @@ mod tests {
                 .collect::<Vec<_>>()
         });
         assert_eq!(bundles[0], bundles[1]);
+    }
+
+    #[test]
+    fn depth_that_cannot_be_written_leaves_no_files() {
+        let frontier = frontier();
+        let dir = tempfile::tempdir().unwrap();
+        let storage = RocksStorage::new(dir.path().to_owned());
+        let tables = storage.create(Geometry::STANDARD).unwrap();
+        let write = |epoch| {
+            tables.write(&WriteTables {
+                epoch,
+                key: "key",
+                frontier: &frontier,
+                threads: 2,
+            })
+        };
+        let written = write(2).unwrap();
+        let Bundle::File(bundle) = written.bundle else {
+            panic!("the bundle is a file");
+        };
+        let files = || {
+            let entries = bundle.parent().unwrap().read_dir().unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| name.starts_with("7-")).count()
+        };
+        assert_eq!(files(), 3);
+        // The bundle cannot be created, because there is a folder with its name.
+        std::fs::create_dir(bundle.with_file_name("7-3")).unwrap();
+        assert!(write(3).is_err());
+        assert_eq!(files(), 4);
     }
 }

@@ -114,3 +114,55 @@ async fn epochs_with_more_or_fewer_shards_find_same_digests() {
         };
     }
 }
+
+/// A fault plan that delays each request to the object store.
+struct Slow;
+
+impl FaultPlan for Slow {
+    fn before<'a>(&'a self, _: &'a Call<'a>) -> Hook<'a, Before> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Before::Proceed
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn order_that_supersedes_a_slow_order_to_prepare_succeeds() {
+    let mut cluster = Cluster::new();
+    let w0 = cluster.worker("w0");
+    let first = Epoch {
+        workers: vec![&w0],
+        number: 1,
+        width: WIDTH,
+    };
+    first.prepare(&prepare(WIDTH, &["w0"])).await;
+    let mut stored = Stored {
+        depth: 9,
+        shards: 4,
+        tables: Vec::new(),
+    };
+    for depth in 1..=stored.depth {
+        stored.tables = first.depth(depth).await.1;
+    }
+    cluster.objects =
+        Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Slow)).unwrap();
+    let w1 = cluster.worker("w1");
+    let order = |shards| {
+        let order = order_for(&stored, &["w1"], shards, 0);
+        OrderKind::Prepare(Box::new(order))
+    };
+    let (slow, next) = tokio::join!(w1.execute(2, order(4)), async {
+        // The order for epoch 2 is fetching tables.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        w1.execute(3, order(4)).await
+    });
+    assert!(
+        matches!(&slow, AnswerKind::Failed(failed) if failed.kind == FailureKind::Superseded),
+        "{slow:?}"
+    );
+    assert!(
+        matches!(&next, AnswerKind::Prepared(prepared) if prepared.fetched == 4),
+        "{next:?}"
+    );
+}
