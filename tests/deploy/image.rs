@@ -100,26 +100,114 @@ fn is_ignored(patterns: &[&str], file: &str) -> bool {
     })
 }
 
+/// Returns the argument of the macro call whose opening parenthesis is just before `text`.
+fn argument(text: &str) -> &str {
+    let mut open = 1;
+    let closing = text.find(|c| {
+        open += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        open == 0
+    });
+    text[..closing.unwrap()].trim().trim_end_matches(',')
+}
+
+/// Returns `true` if the text is a string literal without escapes.
+fn is_literal(text: &str) -> bool {
+    let inner = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    inner.is_some_and(|inner| !inner.contains(['"', '\\']))
+}
+
+/// Returns a path relative to a source file's folder as a path relative to the repository.
+fn from_root(folder: &Path, name: &str) -> String {
+    let whole = path(folder.join(name).to_str().unwrap());
+    let whole = whole
+        .canonicalize()
+        .unwrap_or_else(|error| panic!("{}: {error}", whole.display()));
+    let root = path(".").canonicalize().unwrap();
+    whole
+        .strip_prefix(root)
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
 /// Returns the files that a source file embeds with `include_str!` or `include_bytes!`, as paths relative to the
-/// repository.
+/// repository. Panics if it does not understand the argument of such a call.
+///
+/// An argument can be a literal, or a `concat!` that begins with the literal path of a folder. The second form embeds
+/// the files below this folder whose names occur as literals in the source file, with or without their extensions. A
+/// `concat!` that begins with `env!("OUT_DIR")` embeds a file that the build creates.
 fn included(file: &str, text: &str) -> BTreeSet<String> {
     let folder = Path::new(file).parent().unwrap();
-    let calls = text.split("include_").skip(1).filter_map(|rest| {
-        let arguments = rest
-            .strip_prefix("str!(")
-            .or_else(|| rest.strip_prefix("bytes!("))?;
-        arguments.trim_start().strip_prefix('"')?.split('"').next()
-    });
     let mut found = BTreeSet::new();
-    for name in calls {
-        let whole = path(folder.join(name).to_str().unwrap())
-            .canonicalize()
-            .unwrap();
-        let root = path(".").canonicalize().unwrap();
-        let from_root = whole.strip_prefix(root).unwrap();
-        found.insert(from_root.to_str().unwrap().to_owned());
+    let calls = text.split("include_").skip(1).filter_map(|rest| {
+        rest.strip_prefix("str!(")
+            .or_else(|| rest.strip_prefix("bytes!("))
+    });
+    for argument in calls.map(argument) {
+        let parts = argument
+            .strip_prefix("concat!(")
+            .and_then(|rest| rest.split(',').next());
+        match parts.map(str::trim) {
+            None if is_literal(argument) => {
+                found.insert(from_root(folder, argument.trim_matches('"')));
+            }
+            Some("env!(\"OUT_DIR\")") => {}
+            Some(prefix) if is_literal(prefix) && prefix.ends_with("/\"") => {
+                let prefix = from_root(folder, prefix.trim_matches('"'));
+                let mut files = files_below(&prefix, "");
+                files.retain(|file| {
+                    let (name, stem) = (Path::new(file).file_name(), Path::new(file).file_stem());
+                    [name, stem]
+                        .iter()
+                        .flatten()
+                        .any(|name| text.contains(&format!("\"{}\"", name.to_str().unwrap())))
+                });
+                assert!(!files.is_empty(), "{file}: no file matches {argument}");
+                found.extend(files);
+            }
+            _ => panic!("{file}: unknown form of argument: {argument}"),
+        }
     }
     found
+}
+
+/// Returns a source file without the unit tests at its end, because the program does not contain their embedded files.
+fn without_tests(text: &str) -> &str {
+    let modules = text.match_indices("#[cfg(test)]\nmod ");
+    let mut bodies = modules.filter(|(at, _)| {
+        let declaration = text[*at..].lines().nth(1).unwrap();
+        declaration.ends_with('{')
+    });
+    bodies.next().map_or(text, |(at, _)| &text[..at])
+}
+
+#[test]
+fn embedded_files_are_found_in_all_forms_of_calls() {
+    let games =
+        r#"include_str!(concat!("../../examples/", $folder, "/", $name, ".txt")), "tim-157""#;
+    let expected = ["examples/games/tim-157.txt".to_owned()].into();
+    assert_eq!(included("train/src/games.rs", games), expected);
+    let readme = "include_bytes!(\n    \"../README.md\",\n)";
+    let expected = ["game/README.md".to_owned()].into();
+    assert_eq!(included("game/src/lib.rs", readme), expected);
+    let built = r#"include_bytes!(concat!(env!("OUT_DIR"), "/a.bin"))"#;
+    assert_eq!(included("game/src/lib.rs", built), BTreeSet::new());
+    for unknown in [
+        "$name",
+        "concat!($folder, \"a.txt\")",
+        "concat!(\"a\", $name)",
+    ] {
+        let call = format!("include_str!({unknown})");
+        let result = std::panic::catch_unwind(|| included("game/src/lib.rs", &call));
+        assert!(result.is_err(), "{unknown}");
+    }
 }
 
 /// Returns the folders of the workspace's crates.
@@ -163,18 +251,14 @@ fn build_context_contains_all_sources() {
         needed.insert(format!("{member}/Cargo.toml"));
         for file in files_below(&format!("{member}/src"), "") {
             if file.ends_with(".rs") {
-                // Ignores the tests at the end of the file, because the program does not contain their embedded files.
-                let text = read(&file);
-                let (program, _) = text.split_once("#[cfg(test)]\nmod ").unwrap_or((&text, ""));
-                needed.extend(included(&file, program));
+                needed.extend(included(&file, without_tests(&read(&file))));
             }
             needed.insert(file);
         }
     }
-    assert!(
-        needed.contains("game/README.md"),
-        "the embedded files were not found"
-    );
+    for file in ["game/README.md", "examples/records/network-91.txt"] {
+        assert!(needed.contains(file), "{file}: not found as embedded");
+    }
     let lost: Vec<&String> = needed
         .iter()
         .filter(|file| is_ignored(&patterns, file))
