@@ -52,7 +52,7 @@ locals {
     worker      = ["hatebeam-logs.service", "hatebeam-logs.timer", "hatebeam-disks.service", "hatebeam-power-off.service", "hatebeam-power-off.timer"]
   }
 
-  # The script `prepare` replaces @ADDRESS@ and @PRICE@ when the service starts.
+  # The script `prepare` replaces @ADDRESS@ and @PRICE@ when the service starts, in a file that is not in `files`.
   options = {
     coordinator = join(" ", compact(concat([
       "--listen 0.0.0.0:${local.coordinator_port}",

@@ -113,6 +113,10 @@ run "machines_get_no_secrets_from_terraform" {
     error_message = "A machine gets a key that it does not need."
   }
   assert {
+    condition     = alltrue([for kind, files in local.files : !anytrue([for path in keys(files) : endswith(path, "-run.env")])])
+    error_message = "The script update would overwrite the file that the script prepare writes."
+  }
+  assert {
     condition     = alltrue([for secret in aws_secretsmanager_secret.this : secret.recovery_window_in_days == 0])
     error_message = "Secrets are kept after `terraform destroy`."
   }

@@ -530,7 +530,7 @@ fn prepare_installs_program_and_sets_address_and_price_of_service() {
         let output = machine.run("prepare");
         assert!(output.status.success(), "{output:?}");
         assert!(machine.path("usr/local/bin/hatebeam").exists());
-        let env = machine.read("etc/hatebeam/worker.env");
+        let env = machine.read("etc/hatebeam/worker-run.env");
         assert_eq!(env, format!("OPTIONS=--listen 10.77.1.2:7801 {expected}\n"));
         let calls = machine.calls();
         assert_eq!(calls.first().map(String::as_str), Some("update "));
@@ -547,6 +547,35 @@ fn prepare_installs_program_and_sets_address_and_price_of_service() {
                 .all(|call| !call.starts_with("aws s3"))
         );
     }
+}
+
+#[test]
+fn address_and_price_are_in_private_file_that_update_does_not_write() {
+    for role in ["worker", "coordinator"] {
+        let sum = sum_of(&new_machine(role, "0"));
+        let machine = new_machine(role, &sum);
+        let template = machine.read(&format!("etc/hatebeam/{role}.env"));
+        let output = machine.run("prepare");
+        assert!(output.status.success(), "{output:?}");
+        // `update` finds the content that it has written, so it does not write the file between `prepare` and the start.
+        assert_eq!(machine.read(&format!("etc/hatebeam/{role}.env")), template);
+        let file = machine.path(&format!("etc/hatebeam/{role}-run.env"));
+        assert!(!std::fs::read_to_string(&file).unwrap().contains('@'));
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{role}");
+        let drop_in = read(&format!("{FOLDER}/{role}.conf"));
+        let setting = format!("EnvironmentFile=-/etc/hatebeam/{role}-run.env");
+        assert!(drop_in.lines().any(|line| line == setting), "{drop_in}");
+    }
+}
+
+#[test]
+fn prepare_fails_without_address() {
+    let sum = sum_of(&new_machine("coordinator", "0"));
+    let machine = new_machine("coordinator", &sum);
+    machine.stand_in("curl", "exit 1");
+    assert!(!machine.run("prepare").status.success());
+    assert!(!machine.path("etc/hatebeam/coordinator-run.env").exists());
 }
 
 #[test]
