@@ -22,7 +22,7 @@ const MODEL_RANGE: [f64; 2] = [0.8, 1.5];
 const MEASURED_RANGE: [f64; 2] = [0.7, 1.6];
 /// Lowest and highest likely ratio of the real time to the model's time if only the machines' thread counts are known.
 const GUESSED_RANGE: [f64; 2] = [0.5, 2.5];
-/// Minimum last depth of an earlier run whose speed is used. The first depths of a run are narrow.
+/// Minimum number of depths of an earlier run whose speed is used. The first depths of a run are narrow.
 const MIN_DEPTHS: u32 = 30;
 /// Approximate number of depths before a beam has its full width.
 const NARROW_DEPTHS: u32 = 12;
@@ -45,8 +45,8 @@ pub struct EarlierRun {
     pub name: String,
     /// Width of its beam.
     pub width: u64,
-    /// Last depth of the run.
-    pub depth: u32,
+    /// Number of depths that the run has searched.
+    pub depths: u32,
     /// Search time in seconds.
     pub seconds: f64,
 }
@@ -228,14 +228,14 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
     let earlier = inputs
         .runs
         .iter()
-        .find(|run| run.depth >= MIN_DEPTHS && run.seconds > 0.0 && run.width > 0);
+        .find(|run| run.depths >= MIN_DEPTHS && run.seconds > 0.0 && run.width > 0);
     let Some(run) = earlier else {
         return by_model(
             GUESSED_RANGE,
             "typical machines, because only the thread counts are known",
         );
     };
-    let per_depth = run.seconds / f64::from(run.depth - NARROW_DEPTHS);
+    let per_depth = run.seconds / f64::from(run.depths - NARROW_DEPTHS);
     Speed {
         seconds: per_depth * inputs.beam.width as f64 / run.width as f64,
         range: MEASURED_RANGE,
@@ -359,7 +359,7 @@ mod tests {
         inputs.runs = vec![EarlierRun {
             name: "other".to_owned(),
             width: 100_000,
-            depth: 112,
+            depths: 112,
             seconds: 50.0,
         }];
         let estimated = estimate(&inputs);

@@ -8,7 +8,7 @@ use hatebeam_dashboard::EstimateRequest;
 use hatebeam_objects::Options;
 use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_proto::v1;
-use hatebeam_runs::likely_depths;
+use hatebeam_runs::{RunSpec, likely_depths};
 
 /// Returns the program constants that the cost model depends on.
 pub fn program_constants() -> ProgramConstants {
@@ -47,7 +47,7 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
         depths,
         kept_share: keep.share(depths[1]),
         workers: request.workers.iter().map(worker).collect(),
-        runs: request.runs.iter().map(earlier_run).collect(),
+        runs: request.runs.iter().filter_map(earlier_run).collect(),
         prices,
     }))
 }
@@ -66,13 +66,15 @@ fn worker(worker: &v1::WorkerStatus) -> EstimateWorker {
     }
 }
 
-fn earlier_run(run: &v1::RunStatus) -> EarlierRun {
-    EarlierRun {
+/// Returns `None` if the run's specification is invalid, because the depth at which the run began is then unknown.
+fn earlier_run(run: &v1::RunStatus) -> Option<EarlierRun> {
+    let spec: RunSpec = serde_json::from_str(&run.spec).ok()?;
+    Some(EarlierRun {
         name: run.name.clone(),
         width: run.width,
-        depth: run.depth,
+        depths: run.depth.saturating_sub(spec.start_depth()),
         seconds: run.seconds,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -103,6 +105,26 @@ mod tests {
         let (all, fourth) = (estimated(10_000, ""), estimated(10_000, "4"));
         let stored = |estimate: Result<Estimate, String>| estimate.unwrap().stored_bytes;
         assert_eq!(stored(all), 4.0 * stored(fourth));
+    }
+
+    #[test]
+    fn depths_before_the_start_of_an_earlier_run_do_not_count() {
+        let run = |start, depth| {
+            let mut spec = serde_json::to_value(request(10, "").form.spec).unwrap();
+            spec["start"] = start;
+            v1::RunStatus {
+                spec: spec.to_string(),
+                depth,
+                ..v1::RunStatus::default()
+            }
+        };
+        let depths = |run: &v1::RunStatus| earlier_run(run).map(|earlier| earlier.depths);
+        let replay = json!({ "replay": { "base2048": "", "piece": 101 } });
+        assert_eq!(depths(&run(json!("empty"), 140)), Some(140));
+        assert_eq!(depths(&run(replay.clone(), 140)), Some(40));
+        // The run has not committed a depth yet.
+        assert_eq!(depths(&run(replay, 0)), Some(0));
+        assert_eq!(depths(&v1::RunStatus::default()), None);
     }
 
     #[test]
