@@ -264,8 +264,8 @@ impl Cost {
     }
 
     /// Returns the hourly price of the machines that are working on the run.
-    pub fn per_hour(&self) -> Micros {
-        Rate::of(&self.present).per_hour
+    pub fn rate(&self) -> Rate {
+        Rate::of(&self.present)
     }
 
     /// Returns the monthly price of the stored tables.

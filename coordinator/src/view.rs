@@ -103,7 +103,7 @@ fn project(manifest: &Manifest) -> Option<Projection> {
 
 fn with_cost(projection: Projection, cost: &Cost) -> CostProjection {
     let after = |seconds: f64| {
-        let more = cost.per_hour().0 as f64 / 3600.0 * seconds;
+        let more = cost.rate().per_hour.0 as f64 / 3600.0 * seconds;
         cost.total().saturating_add(Micros(more as u64))
     };
     CostProjection {

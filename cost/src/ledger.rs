@@ -10,6 +10,7 @@ use crate::machine::{ActiveProcess, Machine};
 use crate::money::Micros;
 use crate::prices::ObjectStorePrices;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// Maximum number of departed machines with separate entries. If there are more, the entries of equal machines are
 /// merged. This bounds the size of the run's manifest, which contains the ledger and is written at each depth.
@@ -240,10 +241,18 @@ impl UsageLedger {
         .sum()
     }
 
-    /// Returns the number of machines whose price is unknown.
+    /// Returns the number of machines whose price is or was unknown, including those that have left. Processes with the
+    /// same name on machines without an identifier count as one machine.
     pub fn unpriced(&self) -> u32 {
         let is_unpriced = |usage: &&MachineUsage| usage.machine.price_per_hour.is_none();
-        self.machines.iter().filter(is_unpriced).count() as u32
+        let unpriced = self.machines.iter().filter(is_unpriced);
+        let machines: HashSet<(&str, &str)> = unpriced
+            .map(|usage| match usage.machine.id.as_str() {
+                "" => ("", usage.name.as_str()),
+                id => (id, ""),
+            })
+            .collect();
+        machines.len() as u32
     }
 }
 
@@ -429,6 +438,35 @@ mod tests {
         // 3000 workers worked for a second each at a tenth of a cent per second, and another worker for 5999 seconds
         // at a cent per second.
         assert_eq!(ledger.machine_cost(), Micros(3000 * 1000 + 5999 * 10_000));
+    }
+
+    #[test]
+    fn restarted_processes_of_unknown_price_count_once() {
+        let on = |started_ms, name: &str, id: &str, price_per_hour| ActiveProcess {
+            name: name.to_owned(),
+            started_ms,
+            machine: Machine {
+                id: id.to_owned(),
+                price_per_hour,
+                ..Machine::default()
+            },
+        };
+        let mut ledger = UsageLedger::default();
+        for restart in 0..3 {
+            let present = [
+                on(restart, "a", "", None),
+                on(restart, "b", "", Some(Micros(5))),
+                on(restart, "c", "i-1", None),
+                on(restart, "d", "i-1", None),
+                on(restart, "d", "i-2", None),
+            ];
+            ledger.advance(restart * 1000, &present, 0);
+        }
+        // The machines are that of `a`, i-1 and i-2.
+        assert_eq!(ledger.unpriced(), 3);
+        // The price of i-1 becomes known, but its earlier time is still not charged.
+        ledger.advance(4000, &[on(9, "c", "i-1", Some(Micros(5)))], 0);
+        assert_eq!(ledger.unpriced(), 3);
     }
 
     proptest! {

@@ -360,7 +360,7 @@ class Figures {
     const { cost } = run;
     const perWell = cost && depths.wells > 0 ? cost.dollars / depths.wells * 1e6 : null;
     this.set("cost", dollars(run.dollars), perWell === null ? "" : `${dollars(perWell)} per million wells`);
-    const unpriced = cost?.unpriced ? `excluding ${count(cost.unpriced, "worker")} of unknown price` : "";
+    const unpriced = cost?.unpriced_present ? `excluding ${count(cost.unpriced_present, "worker")} of unknown price` : "";
     this.set("rate", cost && isRunning ? dollars(cost.dollars_per_hour) : "–", isRunning ? unpriced : "");
     const end = run.projection;
     if (end && isRunning) {

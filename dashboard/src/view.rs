@@ -168,8 +168,10 @@ struct CostView<'a> {
     storage_dollars: f64,
     dollars_per_hour: f64,
     storage_dollars_per_month: f64,
-    /// Number of workers whose price is unknown.
+    /// Number of machines whose price is unknown, including those that have left.
     unpriced: u32,
+    /// Number of connected machines whose price is unknown. `dollars_per_hour` does not include them.
+    unpriced_present: u32,
     machines: Vec<MachineCostView<'a>>,
 }
 
@@ -183,6 +185,7 @@ impl<'a> CostView<'a> {
             dollars_per_hour: dollars(cost.micros_per_hour),
             storage_dollars_per_month: dollars(cost.storage_micros_per_month),
             unpriced: cost.unpriced,
+            unpriced_present: cost.unpriced_present,
             machines: cost.machines.iter().map(MachineCostView::of).collect(),
         }
     }

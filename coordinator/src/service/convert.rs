@@ -79,7 +79,7 @@ fn projection(projection: &CostProjection) -> v1::Projection {
 }
 
 fn cost(cost: &Cost) -> v1::Cost {
-    let parts = cost.parts();
+    let (parts, rate) = (cost.parts(), cost.rate());
     let machine = |usage: &MachineUsage| v1::MachineCost {
         name: usage.name.clone(),
         machine: Some(usage.machine.clone().into()),
@@ -92,10 +92,11 @@ fn cost(cost: &Cost) -> v1::Cost {
         machine_micros: parts.machines.0,
         request_micros: parts.requests.0,
         storage_micros: parts.storage.0,
-        micros_per_hour: cost.per_hour().0,
+        micros_per_hour: rate.per_hour.0,
         unpriced: cost.unpriced(),
         machines: cost.ledger.machines.iter().map(machine).collect(),
         storage_micros_per_month: cost.storage_per_month().0,
+        unpriced_present: rate.unpriced,
     }
 }
 

@@ -181,7 +181,8 @@ fn run(name: &str, width: u64, state: v1::State) -> v1::RunStatus {
         status.max_seconds = 7200;
         status.cost = Some(v1::Cost {
             micros_per_hour: 4_836_000,
-            unpriced: 1,
+            unpriced: 2,
+            unpriced_present: 1,
             storage_micros_per_month: 57_000,
             machines: vec![v1::MachineCost {
                 name: "c5d-1".to_owned(),
