@@ -113,7 +113,7 @@ class RunPage {
   setLimits(run) {
     const limits = [
       ["Cost", run.dollars ?? 0, run.max_dollars, dollars],
-      ["Time", run.seconds, run.max_hours === null ? null : run.max_hours * 3600, duration],
+      ["Time", run.used_seconds, run.max_hours === null ? null : run.max_hours * 3600, duration],
       ["Depth", run.depth, run.max_depth || null, number],
     ].filter(([, , limit]) => limit !== null);
     show(this.budget, limits.length > 0);

@@ -59,6 +59,8 @@ impl<'a> RunFields<'a> {
 struct DetailFields<'a> {
     shards: u32,
     epoch: u64,
+    /// Time that counts towards `max_hours`: searching and waiting for workers.
+    used_seconds: Option<f64>,
     max_hours: Option<f64>,
     cost: Option<CostView<'a>>,
     projection: Option<ProjectionView<'a>>,
@@ -69,6 +71,7 @@ impl<'a> DetailFields<'a> {
         DetailFields {
             shards: run.shards,
             epoch: run.epoch,
+            used_seconds: run.used_milliseconds.map(|millis| millis as f64 / 1e3),
             max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
             cost: run.cost.as_ref().map(CostView::of),
             projection: run.projection.as_ref().map(ProjectionView::of),

@@ -36,6 +36,7 @@ pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
         stopped_by: limit.map_or("", EndReason::name).to_owned(),
         projection: run.projection.as_ref().map(projection),
         reading_back: manifest.reading_back().is_some(),
+        used_milliseconds: Some(run.cost.ledger.milliseconds),
     }
 }
 
@@ -163,5 +164,25 @@ pub(super) fn limits(current: Limits, request: &v1::LimitRequest) -> Limits {
         max_depth: request.max_depth.map_or(current.max_depth, limit),
         max_cost: micros.map_or(current.max_cost, |max| limit(max).map(Micros)),
         max_time: seconds.map_or(current.max_time, |max| limit(max).map(Duration::from_secs)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::support;
+    use hatebeam_runs::RunState;
+    use std::sync::Arc;
+
+    #[test]
+    fn used_time_is_that_of_the_ledger_and_not_of_the_search() {
+        let mut run = support::run_status(RunState::Running, "");
+        Arc::make_mut(&mut run.manifest).seconds = 1.0;
+        run.cost.ledger.milliseconds = 5000;
+        let status = run_status(&run);
+        assert_eq!(
+            (status.seconds, status.used_milliseconds),
+            (1.0, Some(5000))
+        );
     }
 }

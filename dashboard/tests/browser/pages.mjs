@@ -105,7 +105,8 @@ const steps = {
   async "page of a run shows all its data"(page) {
     for (const text of ["Depth", "Best game", "Children per second", "Search time", "Cost so far", "Cost per hour", "Projected end", "Projected cost",
       "in 4 min to 8 min", "the last 20 depths", "c5d-2: needs three times as long", "c5d-2", "under-the-desk", "cannot write to its scratch directory",
-      "c5d.18xlarge, spot", "of $2.00", "Evaluator score", "Height of the best well", "Bytes stored per depth", "The price of 2 workers is unknown",
+      "c5d.18xlarge, spot", "of $2.00", "1 h 48 min of 2 h 00 min, 90 %", "Evaluator score",
+      "Height of the best well", "Bytes stored per depth", "The price of 2 workers is unknown",
       "excluding 1 worker of unknown price"]) {
       await page.shows(text);
     }

@@ -91,6 +91,7 @@ async fn api_lists_runs_workers_and_depths() {
         (&run["depth"], &run["max_dollars"]),
         (&json!(2500), &json!(2.0))
     );
+    assert_eq!(run["used_seconds"], 6480.0);
     assert_eq!(run["spec"]["well"]["columns"], 10);
     let cost = run["cost"]["dollars"].as_f64().unwrap();
     let of_depths: u64 = fake.world().depths.iter().map(|d| d.cost_micros + 48).sum();

@@ -179,6 +179,7 @@ fn run(name: &str, width: u64, state: v1::State) -> v1::RunStatus {
         (status.expanded, status.parents) = (640_000, 1_000_000);
         status.max_cost_micros = 2_000_000;
         status.max_seconds = 7200;
+        status.used_milliseconds = Some(6_480_000);
         status.cost = Some(v1::Cost {
             micros_per_hour: 4_836_000,
             unpriced: 2,
