@@ -56,12 +56,18 @@ export class Fields {
     return isValid ? value : 0;
   }
 
-  /** Returns the positive number in a field, or 0 if the field is empty or invalid. */
+  /**
+   * Returns the positive number in a field, or 0 if the field is empty or invalid. The decimal separator can be a comma. A
+   * comma before exactly three digits is refused, because it may separate thousands, as in the numbers on the pages.
+   */
   positive(key, high) {
     const text = this.value(key);
+    const isAmbiguous = /,\d{3}(?!\d)/.test(text);
     const value = text === "" ? 0 : Number(text.replace(",", "."));
-    const isValid = text === "" || value > 0 && value <= high;
-    this.setError(key, isValid ? null : `Enter a number above 0, at most ${number(high)}, or leave the field empty.`);
+    const isValid = text === "" || !isAmbiguous && value > 0 && value <= high;
+    const advice = isAmbiguous ? "Enter the number without a comma, which may separate thousands or decimals."
+      : `Enter a number above 0, at most ${number(high)}, or leave the field empty.`;
+    this.setError(key, isValid ? null : advice);
     return isValid ? value : 0;
   }
 

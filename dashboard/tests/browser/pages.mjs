@@ -335,7 +335,15 @@ const steps = {
     await page.fill("#maxDollars", "-3");
     await page.click("dialog button", "Change");
     await page.shows("Enter a number above 0");
-    await page.fill("#maxDollars", "7.5");
+    for (const text of ["2,000", "1,000.5", "1,234,567"]) {
+      await page.fill("#maxDollars", text);
+      await page.click("dialog button", "Change");
+      await page.shows("Enter the number without a comma");
+      await page.fill("#maxDollars", "-3");
+      await page.click("dialog button", "Change");
+      await page.shows("Enter a number above 0");
+    }
+    await page.fill("#maxDollars", "7,5");
     await page.fill("#maxHours", "");
     await picture("limits");
     await page.click("dialog button", "Change");
