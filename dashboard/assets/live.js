@@ -1,6 +1,6 @@
 // Communication with the coordinator: API calls, and the event stream of the current page.
 
-import { show } from "./dom.js";
+import { setText, show } from "./dom.js";
 
 /** Delay before the first reconnection, in milliseconds. */
 const MIN_BACKOFF = 500;
@@ -174,17 +174,20 @@ export class Live {
     link.className = `link ${isOffline ? "bad" : this.isEnded ? "" : "good"}`;
     const state = isOffline ? "offline" : this.isEnded ? "ended" : "live";
     if (link.textContent !== state) link.textContent = state;
-    if (!isOffline) return;
-    const text = this.offlineText();
-    if (banner.textContent !== text) banner.textContent = text;
+    // The alert also changes when the page is online again, so that the next outage is announced.
+    setText(document.getElementById("offline-reason"), isOffline ? this.offlineText() : "");
+    if (isOffline) setText(document.getElementById("offline-retry"), this.retryText());
   }
 
   offlineText() {
-    const seconds = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
     const since = new Date(this.offlineSince).toLocaleTimeString();
-    const retry = !this.retryAt ? "Connecting …" : seconds > 0 ? `Next attempt in ${seconds} s.` : "Connecting …";
     return `${this.reason ?? "The coordinator is unreachable."} This page shows the state at ${since}. ` +
-      `Committed depths are safe: runs resume when a coordinator is running again. ${retry}`;
+      "Committed depths are safe: runs resume when a coordinator is running again.";
+  }
+
+  retryText() {
+    const seconds = Math.ceil((this.retryAt - Date.now()) / 1000);
+    return this.retryAt && seconds > 0 ? `Next attempt in ${seconds} s.` : "Connecting …";
   }
 
   close() {

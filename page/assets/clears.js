@@ -31,7 +31,9 @@ class ClearsTab {
     this.pieces = 0;
     this.editor = new FieldEditor(() => this.change());
     this.buildInputs();
-    this.status = h("p", { className: "note", role: "status" });
+    this.status = h("span", { role: "status" });
+    /** Seconds of the computation. They are outside the status, which screen readers read whenever it changes. */
+    this.clock = h("span", { "aria-hidden": "true" });
     this.problem = h("p", { className: "problem", role: "alert", hidden: true });
     this.list = h("ol", { className: "moves", "aria-label": "First moves, best first" });
     this.solution = h("div", { className: "solution", hidden: true });
@@ -76,7 +78,7 @@ class ClearsTab {
             h("h2", {}, "First moves"),
             h("div", { className: "buttons" }, this.compute, button("Solve the known queue", () => this.solve()),
               h("label", { className: "check", for: "auto" }, this.auto, " compute after every change")),
-            this.status, this.problem, this.list, this.solution))));
+            h("p", { className: "note" }, this.status, " ", this.clock), this.problem, this.list, this.solution))));
   }
 
   get position() {
@@ -133,7 +135,10 @@ class ClearsTab {
   async ask(request, waiting) {
     this.clear();
     const started = performance.now();
-    const tick = () => setText(this.status, `${this.found}${waiting} … ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    const tick = () => {
+      setText(this.status, `${this.found}${waiting} …`);
+      setText(this.clock, `${((performance.now() - started) / 1000).toFixed(1)} s`);
+    };
     const timer = setInterval(tick, 100);
     setText(this.compute, "Stop");
     try {
@@ -148,6 +153,7 @@ class ClearsTab {
       return null;
     } finally {
       clearInterval(timer);
+      setText(this.clock, "");
       if (!this.remote.isBusy) setText(this.compute, "Compute chances");
     }
   }

@@ -173,6 +173,13 @@ const steps = {
     await page.until("!document.getElementById('offline').hidden");
     await page.shows("The coordinator is unreachable.");
     await page.shows("Next attempt in");
+    // The countdown is not a part of the alert, so the alert does not change with it.
+    const alert = "document.querySelector('#offline [role=alert]').textContent";
+    const announced = await page.evaluate(alert);
+    assert.doesNotMatch(announced, /attempt|Connecting/);
+    const countdown = await page.evaluate("document.getElementById('offline-retry').textContent");
+    await page.until(`document.getElementById('offline-retry').textContent !== ${JSON.stringify(countdown)}`);
+    assert.equal(await page.evaluate(alert), announced);
     // The banner is visible at every scroll position.
     const [top, bottom] = await page.evaluate("(() => { const b = document.getElementById('offline').getBoundingClientRect(); return [b.top, b.bottom]; })()");
     assert(top >= 0 && bottom < 200, `the banner is from ${top} to ${bottom}`);
