@@ -15,7 +15,7 @@ export class BeamPanel {
     this.tab = tab;
     this.remote = new Remote();
     this.isRunning = false;
-    /** State of the game in which the search started. */
+    /** State of the game in which the search started; null if another game has begun since. */
     this.from = null;
     this.width = h("select", { id: "beam-width" },
       ...WIDTHS.map((width) => h("option", { value: width, selected: width === 1000 }, number(width))));
@@ -39,6 +39,12 @@ export class BeamPanel {
 
   show(state) {
     this.button.disabled = state.over && !this.isRunning;
+  }
+
+  /** Forgets where the search started. Called when another game begins, which the best game must not replace. */
+  forget() {
+    this.from = null;
+    this.take.disabled = true;
   }
 
   toggle() {
@@ -78,7 +84,7 @@ export class BeamPanel {
       this.progress = await this.remote.call({ call: "beam-run", depths });
       const spent = performance.now() - before;
       depths = Math.max(1, Math.min(200, Math.round(depths * SLICE / Math.max(spent, 1)), depths * 2));
-      this.take.disabled = false;
+      this.take.disabled = this.from === null;
       this.paint((performance.now() - started) / 1000);
     }
     const { end, depth, lines } = this.progress;
@@ -110,10 +116,16 @@ export class BeamPanel {
     this.isRunning = false;
     try {
       const wells = await this.remote.call({ call: "beam-path" });
+      if (this.from === null) return;
       this.tab.replay.pause();
-      if (this.tab.state.well !== this.from.well) this.tab.seek(this.from.piece_at);
+      const before = this.tab.state;
+      if (before.well !== this.from.well) this.tab.seek(this.from.piece_at);
       const followed = this.tab.call({ call: "follow", wells });
-      if (followed === null) return;
+      if (followed === null) {
+        // The keys have changed since the search started, and lead to another well.
+        if (this.tab.state.at !== before.at) this.tab.seek(before.at);
+        return;
+      }
       this.tab.show(followed.state);
       const fault = followed.fault === null ? "" : ` Then ${followed.fault}.`;
       toast(`${count(followed.pieces, "piece")} to play.${fault}`, followed.fault === null ? "fine" : "bad");

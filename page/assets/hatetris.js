@@ -97,7 +97,9 @@ class HatetrisTab {
 
   start() {
     this.replay.pause();
-    this.show(this.call({ call: "start", enemy: this.enemy.value }));
+    const state = this.call({ call: "start", enemy: this.enemy.value });
+    if (state !== null) this.beam.forget();
+    this.show(state);
   }
 
   press(keys) {

@@ -113,6 +113,7 @@ export class ReplayPanel {
       const loaded = this.tab.engine.call({ call: "load", text: this.input.value, enemy: null });
       this.encoding.value = loaded.encoding;
       this.complain(loaded.fault);
+      this.tab.beam.forget();
       this.tab.show(loaded.state);
       setText(this.text, `${count(loaded.state.keys, "key")} in ${loaded.encoding}`);
     } catch (error) {

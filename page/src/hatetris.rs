@@ -300,18 +300,24 @@ impl Play {
         json(&self.state())
     }
 
+    /// Replaces the keys after the current piece's first key with keys that lead through the given wells. If the first
+    /// well is not the current one, fails and changes nothing.
     pub(crate) fn follow(&mut self, follow: &Follow) -> Answer {
-        self.rewind_piece();
-        let start = self.at;
-        self.truncate(start);
         let wells: Result<Vec<Well>, _> = follow
             .wells
             .iter()
             .map(|text| Well::from_hex(GEOMETRY, text))
             .collect();
+        let wells = wells?;
+        if wells.first() != Some(&self.game.well()) {
+            return Err("the game to play continues another well: search again from here".into());
+        }
+        self.rewind_piece();
+        let start = self.at;
+        self.truncate(start);
         let mut finder = PathFinder::new(GEOMETRY, rules());
         let (mut pieces, mut fault) = (0, None);
-        for pair in wells?.windows(2) {
+        for pair in wells.windows(2) {
             let mut keys = Vec::new();
             let piece = self.game.piece();
             let is_here = self.game.well() == pair[0];
@@ -400,5 +406,34 @@ fn turn(game: &Game, first_key: usize) -> Turn {
         piece: game.piece(),
         score: game.score(),
         first_key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(play: &mut Play, wells: &[&str]) -> Answer {
+        let wells = wells.iter().map(|&text| text.to_owned()).collect();
+        play.follow(&Follow { wells })
+    }
+
+    #[test]
+    fn following_from_another_well_changes_nothing() {
+        let mut play = Play::new(Enemy::Hatetris);
+        let keys = "HHL".to_owned();
+        play.press(&Press { keys }).unwrap();
+        let before = (play.keys.clone(), play.at);
+        let (empty, well) = (Well::EMPTY.to_hex(GEOMETRY), play.state().well);
+        for wells in [&[empty.as_str(), &well][..], &[]] {
+            let error = follow(&mut play, wells).unwrap_err().to_string();
+            assert!(error.contains("another well"), "{error}");
+            assert_eq!((play.keys.clone(), play.at), before);
+        }
+        assert!(follow(&mut play, &[&well, "no well"]).is_err());
+        assert_eq!((play.keys.clone(), play.at), before);
+        // The current well is the first one, so the key that moved the current piece is removed.
+        follow(&mut play, &[&well]).unwrap();
+        assert_eq!(play.keys, before.0[..before.0.len() - 1]);
     }
 }

@@ -188,6 +188,24 @@ const steps = {
     await page.shows("Stopped.");
     await page.click("button", "Play the best game");
     await page.shows("to play.");
+    // The best game does not replace another game.
+    const take = "[...document.querySelectorAll('button')].find((button) => button.textContent === 'Play the best game')";
+    assert.equal(await page.evaluate(`${take}.disabled`), false);
+    await page.click("button", "New game");
+    assert.equal(await page.evaluate(`${take}.disabled`), true);
+    // If the keys before the search have changed, the best game changes nothing.
+    await page.click("button", "Drop");
+    await page.choose("#beam-width", "10");
+    await page.choose("#beam-evaluator", "patterns");
+    await page.click("button", "Search from here");
+    await page.shows("Ended: every game is over");
+    await page.click("button", "Undo");
+    for (const key of ["Left", "Left", "Drop"]) await page.click("button", key);
+    const position = "(({ value, max }) => `${value} of ${max}`)(document.querySelector('[aria-label=Position]'))";
+    const before = await page.evaluate(position);
+    await page.click("button", "Play the best game");
+    await page.shows("continues another well");
+    assert.equal(await page.evaluate(position), before);
   },
 
   async "chances of perfect clears equal native results"() {
