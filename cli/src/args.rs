@@ -1,6 +1,6 @@
 //! Groups of arguments that several commands share, and parsers of values.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::{LoopRule, MAX_WIDTH};
@@ -169,6 +169,37 @@ impl EvaluatorArg {
         // The reference is leaked, because the network stays registered only while a reference to it exists.
         std::mem::forget(Network::register(network));
         Ok(EvaluatorKind::Network(digest))
+    }
+}
+
+/// The network of an existing run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NetworkArgs {
+    /// Network file with which the run began; needed if its network is not part of the program
+    #[arg(long, value_name = "FILE")]
+    evaluator: Option<PathBuf>,
+}
+
+impl NetworkArgs {
+    /// Reads and registers the network. Returns an error if it is not the evaluator of the run, which is `kind`.
+    pub(crate) fn load(&self, kind: EvaluatorKind) -> anyhow::Result<()> {
+        let Some(path) = &self.evaluator else {
+            return Ok(());
+        };
+        if EvaluatorArg::File(path.clone()).load()? == kind {
+            return Ok(());
+        }
+        let path = path.display();
+        match kind {
+            EvaluatorKind::Network(digest) => bail!(
+                "{path} contains another network than the run, which has network {digest}: pass the file with which the \
+                 run began"
+            ),
+            kind => bail!(
+                "the run has the evaluator {}, not the network in {path}: omit --evaluator",
+                kind.name()
+            ),
+        }
     }
 }
 

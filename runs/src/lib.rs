@@ -55,8 +55,8 @@ pub use garbage::{Garbage, collect_garbage, remove_run};
 pub use lease::{LEASE, coordinator_uri};
 pub use limits::{Limits, Usage, UsedShare};
 pub use local::{
-    ConcludeError, FindError, GroupLimits, Observer, REPLAYS, Run, RunError, SaveError, SearchEnd,
-    SearchResult, Settings, StateFolder, copy_replays, result_of,
+    ConcludeError, FindError, GroupLimits, Observer, REPLAYS, Run, RunError, RunHead, SaveError,
+    SearchEnd, SearchResult, Settings, StateFolder, copy_replays, result_of,
 };
 #[cfg(feature = "objects")]
 pub use manifest::{CommittedDepth, Manifest, RUNS};

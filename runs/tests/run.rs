@@ -5,9 +5,11 @@
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
     EndReason, GameError, GroupLimits, Limits, Observer, ReadableRun, Retention, Run, RunError,
-    RunSpec, SearchEnd, Settings, SpecError, Start, best_game, game_to,
+    RunHead, RunSpec, SearchEnd, Settings, SpecError, Start, best_game, game_to,
 };
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
+use hatebeam_search::{
+    EvaluatorKind, EvaluatorSpec, FEATURES, Network, NetworkWeights, Quiescence,
+};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -437,6 +439,40 @@ fn damaged_depths_before_the_last_are_repaired() {
         let mut run = Run::open(&dir, None).unwrap();
         assert_eq!(run.repair(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
     }
+}
+
+#[test]
+fn repair_without_the_network_of_the_run_deletes_no_table() {
+    let weights = NetworkWeights {
+        lanes: 16,
+        bias: vec![1; 16],
+        output: vec![2; 16],
+        rows: vec![3; 16 * FEATURES],
+    };
+    let register = || Network::register(Network::new("of a repaired run", &weights).unwrap());
+    let registered = register();
+    let kind = EvaluatorKind::Network(registered.digest());
+    let spec = RunSpec::new(50, EvaluatorSpec::new(kind, Quiescence::Off));
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let run = Run::open_or_create(dir, &spec, None).unwrap();
+    let (run, _) = search(run, &in_groups(12), &mut Notes::stopping_after(30));
+    let expected = digests(&run);
+    drop((run, registered));
+    // Depths 1 to 11 share the damaged table.
+    damage(dir, &[9]);
+    let before = tables(dir);
+    let head = RunHead::read(dir).unwrap();
+    assert_eq!(head.spec, spec);
+    let mut run = Run::open(dir, None).unwrap();
+    let error = run.repair(1, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, RunError::Evaluator(_)), "{error}");
+    assert!(run.store().depths().iter().all(|record| record.kept));
+    assert_eq!(tables(dir), before);
+    let _registered = register();
+    run.repair(1, &AtomicBool::new(false)).unwrap();
+    assert!(run.store().verify().is_empty());
+    assert_eq!(digests(&run), expected);
 }
 
 #[test]

@@ -24,5 +24,7 @@ pub use files::{bytes_below, disk_bytes, free_bytes, write_whole};
 pub use hatebeam_search::DepthRecord;
 pub use parallel::in_parallel;
 pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of, path_to};
-pub use run::{FORMAT, NewDepth, RunList, RunStore, RunSummary, UnreadableRun, list_runs};
+pub use run::{
+    FORMAT, NewDepth, RunList, RunStore, RunSummary, StoredHead, UnreadableRun, list_runs,
+};
 pub use shards::{ColumnFamilies, ShardTable, ShardTables};

@@ -98,13 +98,26 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
         .join(found.name())
         .join("manifest.json");
     assert!(fs::read_to_string(manifest).unwrap().contains(&digest));
-    // The run can be shown without the network's file, but not resumed.
+    // The run can be shown without the network's file, but neither resumed nor repaired.
     let shown = state.run(&["runs", "show", found.name()]).silent_results();
     assert!(shown.contains("network"), "{shown}");
     let args = ["--width", "51", "--evaluator", path, "--max-depth", "3"];
     let begun = state.search(&args).name().to_owned();
     let (_, error) = state.run(&["resume", &begun, "--quiet"]).late_error();
     assert!(error.contains(&digest), "{error}");
+    let error = state.run(&["runs", "repair", &begun]).error(1);
+    assert!(error.contains("--evaluator"), "{error}");
+    for command in [
+        &["resume", "--json", "--quiet", "--max-depth", "5"][..],
+        &["runs", "repair"],
+    ] {
+        let with_file = [command, &[&begun, "--evaluator", path]].concat();
+        state.run(&with_file).silent_results();
+    }
+    let other = state.search(&["--width", "52", "--evaluator", "plain", "--max-depth", "1"]);
+    let with_file = ["resume", other.name(), "--evaluator", path];
+    let error = state.run(&with_file).error(1);
+    assert!(error.contains("the run has the evaluator plain"), "{error}");
     let mut damaged = network.clone();
     damaged[100_000] ^= 1;
     fs::write(path, damaged).unwrap();

@@ -1,7 +1,7 @@
 //! `hatebeam run` and `hatebeam resume`: search a run on this machine.
 
 use super::cluster::ObserveArgs;
-use crate::args::{SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
+use crate::args::{NetworkArgs, SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
 use crate::output::{self, CANNOT_WRITE, Failure};
 use crate::spec::SpecArgs;
 use crate::state::{StateArgs, name_of};
@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::bytes;
 use hatebeam_runs::{
-    EndReason, GroupLimits, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunSpec,
-    SearchEnd, SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed,
+    EndReason, GroupLimits, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunHead,
+    RunSpec, SearchEnd, SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed,
     memory_of_loops, memory_of_quiescence, result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
@@ -48,6 +48,8 @@ pub(crate) struct ResumeArgs {
     /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
+    #[command(flatten)]
+    network: NetworkArgs,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -126,6 +128,8 @@ impl ResumeArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let _logs = self.search.start()?;
         let dir = self.search.state.state()?.find(&self.run)?;
+        self.network
+            .load(RunHead::read(&dir)?.spec.evaluator.kind)?;
         let run = opened(Run::open(&dir, self.search.keep), &self.run)?;
         self.search.search(run)
     }

@@ -1,14 +1,14 @@
 //! `hatebeam runs`: list, show, report, repair and remove runs.
 
 use super::cluster::FromStoreArgs;
-use crate::args::ThreadsArgs;
+use crate::args::{NetworkArgs, ThreadsArgs};
 use crate::output::{self, Failure};
 use crate::state::{LocalRunArgs, StateArgs, name_of};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
-use hatebeam_runs::{Run, copy_replays, result_of};
+use hatebeam_runs::{Run, RunHead, copy_replays, result_of};
 use hatebeam_store::{RunStore, UnreadableRun, list_runs, write_whole};
 use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
 use std::fs;
@@ -94,6 +94,8 @@ struct ReportArgs {
 struct RepairArgs {
     #[command(flatten)]
     local: LocalRunArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
     #[command(flatten)]
     threads: ThreadsArgs,
     /// Print one JSON object
@@ -227,7 +229,10 @@ impl ReportArgs {
 impl RepairArgs {
     fn run(&self) -> anyhow::Result<()> {
         let dir = self.local.dir()?;
-        let mut run = Run::open(&dir, None).with_context(|| dir.display().to_string())?;
+        let name = || dir.display().to_string();
+        let head = RunHead::read(&dir).with_context(name)?;
+        self.network.load(head.spec.evaluator.kind)?;
+        let mut run = Run::open(&dir, None).with_context(name)?;
         let cancel = stop_flag()?;
         let repaired = run.repair(self.threads.count(), &cancel)?;
         if cancel.load(Ordering::Relaxed) {

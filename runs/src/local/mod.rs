@@ -2,6 +2,7 @@
 
 mod commit;
 mod conclude;
+mod head;
 mod past;
 mod repair;
 mod result;
@@ -10,6 +11,7 @@ mod state_folder;
 
 pub use commit::GroupLimits;
 pub use conclude::{ConcludeError, SearchEnd};
+pub use head::RunHead;
 pub use result::{SaveError, SearchResult, result_of};
 pub use search::{Observer, Settings};
 pub use state_folder::{FindError, StateFolder};
@@ -22,6 +24,7 @@ use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
 use hatebeam_store::{RunStore, StoreError};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -103,6 +106,12 @@ struct PersistedSpec {
     keep: Retention,
 }
 
+impl PersistedSpec {
+    fn parse(dir: &Path, stored: &Value) -> Result<PersistedSpec, RunError> {
+        serde_json::from_value(stored.clone()).map_err(|source| unreadable(dir, source))
+    }
+}
+
 impl Run {
     /// Opens the run in `dir`, or creates one if the folder has no run. `keep` overrides the retention rule with which
     /// the run was created; the default for a new run is [`RunSpec::default_keep`].
@@ -162,8 +171,7 @@ impl Run {
     }
 
     fn of_store(store: RunStore, keep: Option<Retention>) -> Result<Run, RunError> {
-        let persisted: PersistedSpec = serde_json::from_value(store.spec().clone())
-            .map_err(|source| unreadable(store.dir(), source))?;
+        let persisted = PersistedSpec::parse(store.dir(), store.spec())?;
         let keep = keep.unwrap_or(persisted.keep);
         check_keep(&persisted.search, keep)?;
         Ok(Run {

@@ -2,7 +2,7 @@
 
 use super::past::advance;
 use super::{Run, RunError};
-use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Past, Step};
+use hatebeam_search::{Cancelled, DepthRecord, Evaluator, Fingerprint, Frontier, Node, Past, Step};
 use hatebeam_store::StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,13 @@ impl Run {
     /// next call.
     ///
     /// # Errors
-    /// Returns [`StoreError::BadRecord`] in [`RunError::Store`] if the recomputed wells do not match the
+    /// Returns [`RunError::Spec`] or [`RunError::Evaluator`] if this program cannot search the run; no table is then
+    /// deleted. Returns [`StoreError::BadRecord`] in [`RunError::Store`] if the recomputed wells do not match the
     /// record of their depth, and other errors if tables cannot be read or written.
     pub fn repair(&mut self, threads: usize, cancel: &AtomicBool) -> Result<Vec<u32>, RunError> {
         self.spec.check_search(&Fingerprint::current())?;
+        // The evaluator is created before any table is deleted, because the tables cannot be recomputed without it.
+        Evaluator::new(&self.emulator, &self.spec.evaluator)?;
         let damaged = self.damaged()?;
         // Drop the tables of all damaged depths first, because RocksDB reads adjacent tables when it ingests
         // a table, and would fail on a damaged one.

@@ -55,7 +55,11 @@ impl SearchResult {
 /// Returns the result of the run in `store` if the run has ended. Returns `None` for a result that this
 /// version cannot read, so that the run can be resumed.
 pub fn result_of(store: &RunStore) -> Option<SearchResult> {
-    let value = store.result()?;
+    store.result().and_then(parsed)
+}
+
+/// Parses a stored result. Returns `None` if this version cannot read it.
+pub(super) fn parsed(value: &Value) -> Option<SearchResult> {
     let current = serde_json::from_value(value.clone()).ok();
     current.or_else(|| from_format_1(value))
 }

@@ -41,6 +41,27 @@ const DB_DIR: &str = "db";
 const TABLES: &str = "tables";
 const CACHE_BYTES: usize = 64 << 20;
 
+/// The part of a run's manifest that the caller stores.
+#[derive(Clone, Debug)]
+pub struct StoredHead {
+    /// The specification that was passed to [`RunStore::create`].
+    pub spec: Value,
+    /// The result that [`RunStore::finish`] stored, if any.
+    pub result: Option<Value>,
+}
+
+impl StoredHead {
+    /// Reads the manifest of the run in `dir`, and neither opens nor changes any other file.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NoRun`] if the folder contains no run, [`StoreError::Newer`] if its format is not
+    /// supported, or another error if the manifest cannot be read.
+    pub fn read(dir: &Path) -> Result<StoredHead, StoreError> {
+        let (Manifest { spec, result, .. }, _) = Manifest::read(dir)?;
+        Ok(StoredHead { spec, result })
+    }
+}
+
 /// A run on disk.
 pub struct RunStore {
     dir: PathBuf,
