@@ -99,6 +99,32 @@ fn best_game_is_valid_without_being_cut_short() {
 }
 
 #[test]
+fn search_continues_a_repair_that_was_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (run, _) = search(dir, LoopRule::Exact, 1, Some(20));
+    let expected = facts(&run);
+    drop(run);
+    let mut run = Run::open(dir, None).unwrap();
+    run.store_mut().drop_tables(9).unwrap();
+    drop(run);
+    let run = Run::open(dir, None).unwrap();
+    let settings = Settings {
+        threads: 1,
+        limits: Limits::default(),
+        group: GroupLimits::default(),
+    };
+    let stop = AtomicBool::new(true);
+    let (run, end) = run.search(&settings, &stop, &mut Quiet).unwrap();
+    assert_eq!(end, EndReason::Interrupted);
+    drop(run);
+    let (run, _) = search(dir, LoopRule::Exact, 1, Some(25));
+    assert!(run.store().verify().is_empty());
+    assert_eq!(run.missing().count(), 0);
+    assert_eq!(facts(&run)[..expected.len()], expected);
+}
+
+#[test]
 fn search_can_start_after_changed_piece() {
     let folder = tempfile::tempdir().unwrap();
     let (exact, _) = search(&folder.path().join("exact"), LoopRule::Exact, 1, None);

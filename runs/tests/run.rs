@@ -475,21 +475,76 @@ fn repair_without_the_network_of_the_run_deletes_no_table() {
     assert_eq!(digests(&run), expected);
 }
 
+/// Returns the parameters of the conclusion of a run that was searched to its end.
+fn search_end<'a>(cancel: &'a AtomicBool, progress: &'a Arc<AtomicU32>) -> SearchEnd<'a> {
+    SearchEnd {
+        name: "run",
+        end: EndReason::Over,
+        now: SystemTime::UNIX_EPOCH,
+        threads: 1,
+        cancel,
+        progress,
+        peak_memory: None,
+    }
+}
+
+#[test]
+fn cancelled_repair_at_the_end_is_an_interruption_and_can_be_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let whole = to_end(dir, &spec(50), Retention::All, 1);
+    let expected = best_game(&whole).unwrap();
+    drop(whole);
+    damage(dir, &[9]);
+    let progress = Arc::new(AtomicU32::new(0));
+    let mut run = Run::open(dir, None).unwrap();
+    let stopped = run
+        .conclude(&search_end(&AtomicBool::new(true), &progress), &mut |_| {})
+        .unwrap();
+    assert_eq!(stopped.end, EndReason::Interrupted);
+    assert_eq!(stopped.game, None);
+    assert_eq!(run.missing().collect::<Vec<_>>(), [9]);
+    // The game could be read back across one depth without tables, but not to its start without the first depths.
+    for depth in 0..9 {
+        run.store_mut().drop_tables(depth).unwrap();
+    }
+    drop(run);
+    let mut run = Run::open(dir, None).unwrap();
+    let mut warnings = Vec::new();
+    let result = run
+        .conclude(
+            &search_end(&AtomicBool::new(false), &progress),
+            &mut |warning| warnings.push(warning),
+        )
+        .unwrap();
+    assert_eq!(result.end, EndReason::Over);
+    assert_eq!(result.game.unwrap().lines, expected.score);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("tables are missing"), "{warnings:?}");
+}
+
+#[test]
+fn conclusion_recomputes_no_depth_that_the_first_retention_rule_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(to_end(dir.path(), &spec(50), Retention::Last, 1));
+    let mut run = Run::open(dir.path(), Some(Retention::All)).unwrap();
+    let progress = Arc::new(AtomicU32::new(0));
+    let cancel = AtomicBool::new(false);
+    let end = search_end(&cancel, &progress);
+    let result = run.conclude(&end, &mut |_| {}).unwrap();
+    assert_eq!((result.end, result.game), (EndReason::Over, None));
+    let kept = run.store().depths().iter().filter(|record| record.kept);
+    assert_eq!(kept.count(), 1);
+}
+
 #[test]
 fn conclusion_counts_down_the_depths_that_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = to_end(folder.path(), &spec(50), Retention::All, 1);
     let progress = Arc::new(AtomicU32::new(0));
-    let end = SearchEnd {
-        name: "run",
-        end: EndReason::Over,
-        now: SystemTime::UNIX_EPOCH,
-        threads: 1,
-        cancel: &AtomicBool::new(false),
-        progress: &progress,
-        peak_memory: None,
-    };
-    run.conclude(&end, &mut |_| {}).unwrap();
+    let cancel = AtomicBool::new(false);
+    run.conclude(&search_end(&cancel, &progress), &mut |_| {})
+        .unwrap();
     assert_eq!(progress.load(Ordering::Relaxed), 1);
 }
 

@@ -231,8 +231,12 @@ impl SearchArgs {
     /// prints its result.
     fn search(&self, run: Run) -> anyhow::Result<()> {
         let name = name_of(run.store().dir());
-        let is_over = |result: &SearchResult| result.end == EndReason::Over;
-        if let Some(result) = result_of(run.store()).filter(is_over) {
+        // A result without a game is not final while a repair can restore tables that the game needs.
+        let is_final = |result: &SearchResult| {
+            result.end == EndReason::Over
+                && (result.game.is_some() || run.missing().next().is_none())
+        };
+        if let Some(result) = result_of(run.store()).filter(is_final) {
             return self.print(&run, &result);
         }
         let settings = Settings {

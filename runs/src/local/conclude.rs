@@ -6,7 +6,7 @@ use crate::read_back::{BestGame, GameError, GameSearch};
 use hatebeam_report::GameFile;
 use hatebeam_store::StoreError;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Instant, SystemTime};
 use thiserror::Error;
 
@@ -47,9 +47,21 @@ pub enum ConcludeError {
     Empty,
 }
 
+/// Outcome of reading the best game back.
+enum ReadBack {
+    Game(Box<BestGame>),
+    /// The retention rule has dropped tables that the game needs.
+    Dropped,
+    /// The search or the repair was cancelled.
+    Interrupted,
+}
+
 impl Run {
-    /// Reads the best game back, saves its files and returns the result. If tables are damaged, repairs the
+    /// Reads the best game back, saves its files and returns the result. If tables are damaged or missing, repairs the
     /// run first. Calls `warn` with a message for each problem that does not prevent a result.
+    ///
+    /// If `cancel` stops the repair, the result is [`EndReason::Interrupted`] and has no game. The search that is resumed
+    /// then repairs the remaining depths.
     ///
     /// # Errors
     /// Returns a [`ConcludeError`] if the game cannot be read back or saved, if the repair fails, or if the run has no
@@ -59,45 +71,59 @@ impl Run {
         search: &SearchEnd<'_>,
         warn: &mut (dyn FnMut(String) + Send),
     ) -> Result<SearchResult, ConcludeError> {
-        let SearchEnd { name, end, now, .. } = *search;
+        let SearchEnd { name, now, .. } = *search;
         let started = clock();
-        let game = match end {
-            EndReason::Interrupted => None,
-            _ => self.readable_game(search, warn)?,
+        let read_back = match search.end {
+            EndReason::Interrupted => ReadBack::Interrupted,
+            _ => self.read_back(search, warn)?,
         };
         let mut skip = |file: &GameFile, error: StoreError| {
             warn(format!("cannot write {}: {error}", file.name));
         };
-        let game = match &game {
-            Some(game) => {
+        let (end, game) = match &read_back {
+            ReadBack::Game(game) => {
                 let took = clock().duration_since(started);
-                Some(self.save_game(name, game, end, took, now, &mut skip)?)
+                let saved = self.save_game(name, game, search.end, took, now, &mut skip)?;
+                (search.end, Some(saved))
             }
-            None => None,
+            ReadBack::Dropped => (search.end, None),
+            ReadBack::Interrupted => (EndReason::Interrupted, None),
         };
         let result = self.summarize(name, end, game, search.peak_memory);
         result.ok_or(ConcludeError::Empty)
     }
 
-    /// Returns the best game, or `None` if the retention rule has dropped tables that it needs.
-    fn readable_game(
+    /// Reads the best game back, and repairs the run first if tables are damaged or missing.
+    fn read_back(
         &mut self,
         search: &SearchEnd<'_>,
         warn: &mut (dyn FnMut(String) + Send),
-    ) -> Result<Option<BestGame>, ConcludeError> {
+    ) -> Result<ReadBack, ConcludeError> {
         let best_game = |run: &Run| {
             let mut game = GameSearch::best(run).with_progress(search.progress);
             game.resume(run)
         };
         let mut game = best_game(self);
-        if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = &game {
-            warn(format!("{error}; repairing the run"));
+        let problem = match &game {
+            Err(GameError::Store(StoreError::DamagedDepth { .. })) => Some("are damaged"),
+            Err(error) if error.is_dropped() && self.missing().next().is_some() => {
+                Some("are missing")
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            warn(format!(
+                "cannot read the best game back, because tables {problem}; repairing the run"
+            ));
             self.repair(search.threads, search.cancel)?;
+            if search.cancel.load(Ordering::Relaxed) {
+                return Ok(ReadBack::Interrupted);
+            }
             game = best_game(self);
         }
         match game {
-            Err(error) if error.is_dropped() => Ok(None),
-            game => Ok(Some(game?)),
+            Err(error) if error.is_dropped() => Ok(ReadBack::Dropped),
+            game => Ok(ReadBack::Game(Box::new(game?))),
         }
     }
 }

@@ -95,6 +95,8 @@ pub struct Run {
     start: StartingPosition,
     emulator: Emulator,
     keep: Retention,
+    /// The retention rule with which the run was created, which `keep` may override.
+    created_keep: Retention,
     store: RunStore,
 }
 
@@ -179,6 +181,7 @@ impl Run {
             emulator: persisted.search.emulator()?,
             spec: persisted.search,
             keep,
+            created_keep: persisted.keep,
             store,
         })
     }

@@ -77,12 +77,15 @@ impl Run {
         Ok(damaged)
     }
 
-    /// Returns the depths that have no tables although the retention rule keeps them.
-    fn missing(&self) -> impl Iterator<Item = u32> {
+    /// Returns the depths that have no tables although the retention rule keeps them. If the rule with which the run was
+    /// created is overridden, these are the depths that both rules keep: the other one may have dropped all others.
+    pub fn missing(&self) -> impl Iterator<Item = u32> {
         let depths = self.store.depths();
         let first = depths.first().map_or(0, |record| record.depth);
-        let is_missing =
-            move |record: &&DepthRecord| !record.kept && self.keep.keeps(record.depth, first);
+        let rules = [self.keep, self.created_keep];
+        let is_missing = move |record: &&DepthRecord| {
+            !record.kept && rules.iter().all(|rule| rule.keeps(record.depth, first))
+        };
         depths.iter().filter(is_missing).map(|record| record.depth)
     }
 

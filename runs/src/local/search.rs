@@ -10,10 +10,11 @@ use super::{GroupLimits, Run, RunError, SearchResult};
 use crate::end::EndReason;
 use crate::limits::{Limits, Usage};
 use crate::record::record_of;
+use crate::spec::LoopRule;
 use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, RecentCuts, Step};
 use hatebeam_store::StoreError;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Settings of a search. They never change which wells the search keeps.
@@ -95,6 +96,14 @@ impl Run {
         let threads = settings.threads.max(1);
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         let mut frontier = Arc::new(self.last_frontier(threads, observer)?);
+        // The loop rule needs the games that lead to the frontier, which a repair that was stopped may have left without
+        // tables.
+        if self.spec.loops == LoopRule::Exact && self.missing().next().is_some() {
+            self.repair(threads, cancel)?;
+            if cancel.load(Ordering::Relaxed) {
+                return Ok((self, EndReason::Interrupted));
+            }
+        }
         let mut past = self.past(&frontier, threads)?;
         let commit_settings = CommitSettings {
             threads,
