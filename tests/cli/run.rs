@@ -1,10 +1,11 @@
 //! Tests of the results, files, events and options of `hatebeam run`.
 
 use crate::state::{Search, State};
-use crate::support::{example, file, run};
+use crate::support::{command, example, file, run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 #[test]
 fn finished_run_has_valid_replay_and_repeated_command_prints_result() {
@@ -328,4 +329,39 @@ fn run_can_start_from_replay_position_or_use_other_well_size() {
         &score,
     ];
     run(&[&verify[..], &size].concat()).silent_results();
+}
+
+/// Starts a command with a closed standard output, and returns its exit code and standard error.
+fn run_with_closed_output(state: &State, args: &[&str]) -> (Option<i32>, String) {
+    let state = ["--state", state.path().to_str().unwrap()];
+    let mut command = command(&[args, &state].concat());
+    let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), err)
+}
+
+#[test]
+fn closed_output_prevents_neither_the_result_nor_an_error() {
+    let state = State::new("closed-output");
+    let args = ["run", "--json", "-q", "--width", "50", "--name", "closed"];
+    assert_eq!(
+        run_with_closed_output(&state, &args),
+        (Some(0), String::new())
+    );
+    let shown = state.run(&["runs", "show", "closed", "--json"]).json();
+    assert_eq!(shown["result"]["end"], "over");
+    assert!(shown["result"]["replay"].is_string(), "{shown}");
+
+    // The best game cannot be saved, because its folder is a file.
+    let search = [&args[..6], &["stopped", "--max-depth", "5"]].concat();
+    state.run(&search).silent_results();
+    let replays = state.path().join("runs/stopped/replays");
+    fs::remove_dir_all(&replays).unwrap();
+    fs::write(&replays, "").unwrap();
+    let resume = ["resume", "stopped", "--json", "-q", "--max-depth", "8"];
+    let (code, err) = run_with_closed_output(&state, &resume);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.starts_with("error: "), "{err}");
 }

@@ -19,7 +19,7 @@ use hatebeam_telemetry::{
 };
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
@@ -249,9 +249,9 @@ impl SearchArgs {
         let cancel = stop_flag()?;
         let mut observers = self.observers(&run, &name)?;
         let searched = run.search(&settings, &cancel, &mut observers);
-        if let Some(mut screen) = observers.screen.take() {
-            screen.close().context(CANNOT_WRITE)?;
-        }
+        // A write error is returned only at the end, so that a closed standard output does not prevent a result.
+        let screen = observers.screen.take();
+        let written = screen.map_or(Ok(()), |mut screen| screen.close());
         let ended = searched
             .with_context(|| {
                 format!(
@@ -259,18 +259,7 @@ impl SearchArgs {
                 )
             })
             .and_then(|(mut run, end)| {
-                let progress = Arc::<AtomicU32>::default();
-                let _line = self.has_notes().then(|| reading_line(&run, &progress));
-                let end = SearchEnd {
-                    name: &name,
-                    end,
-                    now: SystemTime::now(),
-                    threads: settings.threads,
-                    cancel: &cancel,
-                    progress: &progress,
-                    peak_memory: peak_memory(),
-                };
-                let result = run.conclude(&end, &mut |warning| output::warn(warning))?;
+                let result = self.conclude(&mut run, end, &name, &cancel)?;
                 Ok((run, result))
             });
         match &ended {
@@ -289,7 +278,30 @@ impl SearchArgs {
             "finished the search"
         );
         run.set_result(&result)?;
+        written.context(CANNOT_WRITE)?;
         self.print(&run, &result)
+    }
+
+    /// Reads back and saves the best game, and returns the result.
+    fn conclude(
+        &self,
+        run: &mut Run,
+        end: EndReason,
+        name: &str,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<SearchResult> {
+        let progress = Arc::<AtomicU32>::default();
+        let _line = self.has_notes().then(|| reading_line(run, &progress));
+        let end = SearchEnd {
+            name,
+            end,
+            now: SystemTime::now(),
+            threads: self.threads.count(),
+            cancel,
+            progress: &progress,
+            peak_memory: peak_memory(),
+        };
+        Ok(run.conclude(&end, &mut |warning| output::warn(warning))?)
     }
 
     fn limits(&self) -> Limits {
@@ -329,7 +341,10 @@ impl SearchArgs {
 
     fn interrupted(&self, run: &Run, result: &SearchResult) -> anyhow::Result<()> {
         if self.json {
-            output::print_json(&ResultView::new(result, run.store().dir()))?;
+            let printed = output::print_json(&ResultView::new(result, run.store().dir()));
+            if let Err(error) = printed {
+                output::warn(format_args!("{error:#}"));
+            }
         } else {
             let SearchResult { run, depth, .. } = result;
             output::note(format_args!(
