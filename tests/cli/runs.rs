@@ -145,3 +145,39 @@ fn repair_removes_damaged_depth() {
     let expected = "all stored data is intact";
     assert!(again.out.contains(expected), "{}", again.out);
 }
+
+#[test]
+fn missing_depths_are_reported_and_recomputed() {
+    let state = State::new("missing");
+    let begin = ["--width", "60", "--name", "gaps", "--max-depth", "0"];
+    state.search(&begin);
+    // The retention rule of the second search drops depths that the run was created to keep.
+    let last = ["resume", "gaps", "--keep", "last", "--json", "-q"];
+    let without_game = Search::parse(state.run(&last)).summary;
+    assert_eq!(without_game["end"], "over");
+    assert!(without_game["replay"].is_null(), "{without_game}");
+    let (_, error) = state
+        .run(&["runs", "show", "gaps", "--verify"])
+        .late_error();
+    for part in [
+        "depth 0 has no tables, although the run was created to keep all depths (and ",
+        "hatebeam runs repair",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+    let shown = state.run(&["runs", "show", "gaps", "--verify", "--json"]);
+    assert_eq!(shown.code, 1);
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["damaged"], serde_json::json!([]));
+    assert_eq!(shown["missing"][0], 0);
+
+    // The run has no replay only because tables are missing, so it is repaired and its best game is read back.
+    let resumed = state.run(&["resume", "gaps", "--json", "-q"]);
+    assert!(resumed.err.contains("tables are missing"), "{resumed:?}");
+    let resumed = resumed.results();
+    let resumed: Value = serde_json::from_str(resumed.lines().last().unwrap()).unwrap();
+    assert!(resumed["replay"].is_string(), "{resumed}");
+    state.digests("gaps");
+    let again = Search::parse(state.run(&last));
+    assert_eq!(again.summary["replay"], resumed["replay"]);
+}

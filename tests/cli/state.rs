@@ -79,6 +79,7 @@ impl State {
         let shown = self.run(&["runs", "show", name, "--verify", "--json"]);
         let shown = shown.json();
         assert_eq!(shown["damaged"], json!([]));
+        assert_eq!(shown["missing"], json!([]));
         let depths = shown["depths"].as_array().unwrap().iter();
         let digest = |record: &Value| record["digest"].as_str().unwrap().to_owned();
         depths.map(digest).collect()

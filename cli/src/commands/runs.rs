@@ -8,9 +8,10 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
-use hatebeam_runs::{Run, RunHead, copy_replays, result_of};
-use hatebeam_store::{RunStore, UnreadableRun, list_runs, write_whole};
+use hatebeam_runs::{Retention, Run, RunHead, copy_replays, result_of};
+use hatebeam_store::{RunStore, StoreError, UnreadableRun, list_runs, write_whole};
 use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
+use serde_json::Value;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -173,40 +174,76 @@ impl ShowArgs {
         }
         let run = self.local.open_read_only()?;
         let store = run.store();
-        let damaged = if self.verify {
-            store.verify()
-        } else {
-            Vec::new()
-        };
+        let checked = self.verify.then(|| Checked::of(&run));
         if self.json {
-            let problems = damaged.iter().map(
-                |(depth, error)| serde_json::json!({"depth": depth, "error": error.to_string()}),
-            );
+            let problems = |checked: &Checked| -> Vec<Value> {
+                let problem = |(depth, error): &(u32, StoreError)| serde_json::json!({"depth": depth, "error": error.to_string()});
+                checked.damaged.iter().map(problem).collect()
+            };
             let result = result_of(store);
             let result = result.as_ref();
             let result = result.map(|result| ResultView::new(result, store.dir()));
             output::print_json(&serde_json::json!({
                 "folder": store.dir(), "spec": run.spec(), "keep": run.keep(), "depths": store.depths(),
                 "result": result, "stored_bytes": store.stored_bytes(),
-                "damaged": self.verify.then(|| problems.collect::<Vec<_>>()),
+                "damaged": checked.as_ref().map(problems),
+                "missing": checked.as_ref().map(|checked| &checked.missing),
             }))?;
         } else {
             output::print(run_details(&run))?;
-            if self.verify && damaged.is_empty() {
-                output::print("verified  all stored data is intact\n")?;
+        }
+        let Some(checked) = checked else {
+            return Ok(());
+        };
+        match checked.problem(run.keep()) {
+            None if self.json => Ok(()),
+            None => output::print("verified  all stored data is intact\n"),
+            Some(_) if self.json => Err(Failure::Printed.into()),
+            Some(problem) => {
+                bail!("{problem}: recompute these depths with `hatebeam runs repair`")
             }
         }
-        match damaged.as_slice() {
-            [] => Ok(()),
-            _ if self.json => Err(Failure::Printed.into()),
-            [(_, first), rest @ ..] => bail!(
-                "{first}{}: recompute damaged depths with `hatebeam runs repair`",
-                match rest.len() {
-                    0 => String::new(),
-                    more => format!(" (and {more} more)"),
-                }
-            ),
+    }
+}
+
+/// What `runs show --verify` has found.
+struct Checked {
+    /// The damaged depths.
+    damaged: Vec<(u32, StoreError)>,
+    /// Depths without tables that the retention rule keeps.
+    missing: Vec<u32>,
+}
+
+impl Checked {
+    fn of(run: &Run) -> Checked {
+        Checked {
+            damaged: run.store().verify(),
+            missing: run.missing().collect(),
         }
+    }
+
+    /// Describes the first problem and the number of others. Returns `None` if all depths are intact.
+    fn problem(&self, keep: Retention) -> Option<String> {
+        let damaged = self.damaged.iter().map(|(_, error)| error.to_string());
+        let missing = self.missing.iter().map(|depth| {
+            let kept = kept(keep);
+            format!("depth {depth} has no tables, although the run was created to keep {kept}")
+        });
+        let mut problems = damaged.chain(missing);
+        let first = problems.next()?;
+        Some(match problems.count() {
+            0 => first,
+            more => format!("{first} (and {more} more)"),
+        })
+    }
+}
+
+/// Describes the depths that a retention rule keeps.
+fn kept(keep: Retention) -> String {
+    match keep {
+        Retention::All => "all depths".to_owned(),
+        Retention::Every(every) => format!("every depth that is divisible by {every}"),
+        Retention::Last => "the last depth".to_owned(),
     }
 }
 
