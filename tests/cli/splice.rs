@@ -74,6 +74,23 @@ fn graph_is_saved_and_read() {
 }
 
 #[test]
+fn longer_game_in_output_file_is_kept() {
+    let longer = std::fs::read(example()).unwrap();
+    let out = file("splice-kept.txt", &longer);
+    let short = file("splice-start.txt", "D".repeat(18).as_bytes());
+    let found = json(&[&short, "--out", &out, "--steps", "1"]);
+    assert_eq!(found["was_score"], 148);
+    assert!(found["pieces"].as_u64() >= found["was_pieces"].as_u64());
+    let written = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(written.trim(), found["replay"]);
+
+    let notes = file("splice-notes.txt", b"notes on games\n");
+    let error = run(&["splice", &short, "--out", &notes, "--steps", "1"]).error(1);
+    assert!(error.contains("is not a file of replays"), "{error}");
+    assert_eq!(std::fs::read(&notes).unwrap(), b"notes on games\n");
+}
+
+#[test]
 fn unusable_files_are_refused() {
     let empty = file("splice-empty.txt", b"# no game\n\n");
     let broken = file("splice-broken.txt", b"# one game\nnot a replay!\n");

@@ -14,7 +14,7 @@ use hatebeam_splice::{MAX_WELLS, RoundProgress, Settings, Splicer, Step, TRIES, 
 use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
-use std::path::{PathBuf, absolute};
+use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,8 @@ pub(crate) struct SpliceArgs {
     /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the replay of the longest game so far to this file, at the start and after each step that makes it longer
+    /// Write the replay of the longest game so far to this file, at the start and after each step that makes it longer; the
+    /// replays of an existing file are added to the given games
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Add the wells in this file to the graph, if it exists, and write those of the graph to it at the start and after each
@@ -128,16 +129,28 @@ impl SpliceArgs {
         files.is_some_and(|(out, graph)| absolute(out).ok() == absolute(graph).ok())
     }
 
-    /// Reads and plays the replays of all files.
+    /// Reads and plays the replays of all files, including the file of --out if it exists. Otherwise, a shorter game could
+    /// replace the longest game of an earlier search.
     fn read_games(&self) -> anyhow::Result<Vec<Record>> {
         let mut games = Vec::new();
         for file in &self.files {
-            for (number, keys) in read_replays(file)? {
-                let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
-                game.check(Geometry::STANDARD, Rules::default(), &keys)
-                    .with_context(|| format!("{}, line {number}", file.display()))?;
-                games.push(game);
-            }
+            games.extend(games_in(file)?);
+        }
+        let is_given = |out: &PathBuf| {
+            let mut files = self.files.iter();
+            files.any(|file| absolute(file).ok() == absolute(out).ok())
+        };
+        if let Some(out) = &self.out
+            && out.exists()
+            && !is_given(out)
+        {
+            let found = games_in(out).with_context(|| {
+                format!(
+                    "--out would overwrite {}, which is not a file of replays: choose another file",
+                    out.display()
+                )
+            })?;
+            games.extend(found);
         }
         Ok(games)
     }
@@ -187,6 +200,18 @@ impl SpliceArgs {
             steps += 1;
         }
     }
+}
+
+/// Reads and plays the replays of a file.
+fn games_in(file: &Path) -> anyhow::Result<Vec<Record>> {
+    let mut games = Vec::new();
+    for (number, keys) in read_replays(file)? {
+        let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+        game.check(Geometry::STANDARD, Rules::default(), &keys)
+            .with_context(|| format!("{}, line {number}", file.display()))?;
+        games.push(game);
+    }
+    Ok(games)
 }
 
 /// Returns the keys of the splicer's game.
