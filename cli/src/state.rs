@@ -27,6 +27,31 @@ impl StateArgs {
     }
 }
 
+impl StateArgs {
+    /// Returns the arguments that select the run in `dir`, for a command that a message suggests: the run's name and
+    /// --state if it was given, or the path of a run outside the state folder.
+    pub(crate) fn selecting(&self, dir: &Path) -> String {
+        let is_inside = self
+            .state()
+            .is_ok_and(|state| dir.parent() == Some(&state.runs()));
+        match &self.state {
+            _ if !is_inside => quoted(dir),
+            Some(state) => format!("{} --state {}", name_of(dir), quoted(state)),
+            None => name_of(dir),
+        }
+    }
+}
+
+/// Returns a path as an argument of a command in a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:+".contains(letter);
+    if path.chars().all(is_plain) {
+        return path.into_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
 fn default_root() -> anyhow::Result<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(dir) = variable("XDG_STATE_HOME") {
@@ -62,4 +87,30 @@ impl LocalRunArgs {
 pub(crate) fn name_of(dir: &Path) -> String {
     let name = dir.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selecting(state: Option<&str>, dir: &str) -> String {
+        let state = state.map(PathBuf::from);
+        StateArgs { state }.selecting(Path::new(dir))
+    }
+
+    #[test]
+    fn suggested_commands_select_the_run_by_name_and_state_or_by_path() {
+        let plain = Some("/data/beam");
+        assert_eq!(
+            selecting(plain, "/data/beam/runs/a"),
+            "a --state /data/beam"
+        );
+        assert_eq!(selecting(plain, "/other/a"), "/other/a");
+        assert_eq!(
+            selecting(Some("/it's here"), "/it's here/runs/a"),
+            r"a --state '/it'\''s here'"
+        );
+        let default = default_root().unwrap().join("runs/a");
+        assert_eq!(selecting(None, default.to_str().unwrap()), "a");
+    }
 }

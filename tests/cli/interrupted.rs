@@ -122,7 +122,8 @@ fn run_stopped_by_signal_prints_resume_command_and_can_be_resumed() {
         let (code, err) = running.wait();
         assert!(begin.elapsed() < Duration::from_secs(10));
         assert_eq!(code, Some(130));
-        assert!(err.contains("hatebeam resume long"), "{err}");
+        let resume = format!("hatebeam resume long --state {}\n", state.path().display());
+        assert!(err.contains(&resume), "{err}");
     }
     state.digests("long");
     let other = ["run", "--width", "99", "--name", "long"];

@@ -103,10 +103,27 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
     assert!(shown.contains("network"), "{shown}");
     let args = ["--width", "51", "--evaluator", path, "--max-depth", "3"];
     let begun = state.search(&args).name().to_owned();
-    let (_, error) = state.run(&["resume", &begun, "--quiet"]).late_error();
-    assert!(error.contains(&digest), "{error}");
-    let error = state.run(&["runs", "repair", &begun]).error(1);
-    assert!(error.contains("--evaluator"), "{error}");
+    // A run that is refused keeps its older format, which a program that can search it may need.
+    let manifest = state.path().join("runs").join(&begun).join("manifest.json");
+    let older = fs::read_to_string(&manifest).unwrap();
+    let older = older.replace("\"format\": 4", "\"format\": 3");
+    fs::write(&manifest, &older).unwrap();
+    for command in [
+        &["resume", &begun, "--quiet"][..],
+        &["runs", "repair", &begun],
+    ] {
+        let error = state.run(command).error(1);
+        assert!(
+            error.contains(&digest) && error.contains("--evaluator"),
+            "{error}"
+        );
+        assert!(!error.contains("hatebeam resume"), "{error}");
+    }
+    let other = ["run", "--quiet", "--width", "53", "--name", &begun];
+    let error = state.run(&other).error(1);
+    assert!(error.contains("another specification"), "{error}");
+    assert_eq!(fs::read_to_string(&manifest).unwrap(), older);
+    assert!(older.contains("\"format\": 3"), "{older}");
     for command in [
         &["resume", "--json", "--quiet", "--max-depth", "5"][..],
         &["runs", "repair"],

@@ -118,7 +118,7 @@ impl RunArgs {
             Err(error @ RunError::OtherSpec { .. }) => {
                 return Err(error).context("pass another --name, or remove the existing run");
             }
-            run => opened(run, &name)?,
+            run => opened(run, &self.search.state.selecting(&dir))?,
         };
         self.search.search(run)
     }
@@ -128,21 +128,39 @@ impl ResumeArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let _logs = self.search.start()?;
         let dir = self.search.state.state()?.find(&self.run)?;
-        self.network
-            .load(RunHead::read(&dir)?.spec.evaluator.kind)?;
-        let run = opened(Run::open(&dir, self.search.keep), &self.run)?;
+        let head = RunHead::read(&dir)?;
+        self.network.load(head.spec.evaluator.kind)?;
+        let is_over = |result: &SearchResult| result.end == EndReason::Over;
+        if head.result.as_ref().is_some_and(is_over) {
+            let run = Run::open_read_only(&dir)?;
+            if let Some(result) = final_result(&run) {
+                return self.search.print(&run, &result);
+            }
+        }
+        // A run that this program cannot search is not opened, because that converts a run with an older format.
+        head.check_search()?;
+        let opening = Run::open(&dir, self.search.keep);
+        let run = opened(opening, &self.search.state.selecting(&dir))?;
         self.search.search(run)
     }
 }
 
-fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
+/// Returns the result of a run that needs no further search. A result without a game is not final while a repair can restore
+/// tables that the game needs.
+fn final_result(run: &Run) -> Option<SearchResult> {
+    let result = result_of(run.store()).filter(|result| result.end == EndReason::Over)?;
+    (result.game.is_some() || run.missing().next().is_none()).then_some(result)
+}
+
+/// Adds the remedy to an error of opening a run. `selecting` are the arguments that select the run.
+fn opened(run: Result<Run, RunError>, selecting: &str) -> anyhow::Result<Run> {
     match run {
         Err(error @ RunError::Store(StoreError::InUse { .. })) => Err(error).context(format!(
             "another process is searching the run: wait for it, stop it, or inspect the run with `hatebeam runs show \
-             {name}`"
+             {selecting}`"
         )),
         Err(error @ RunError::Store(StoreError::DiskFull { .. })) => Err(error).context(format!(
-            "all committed depths are intact: free some disk space, then resume the run with `hatebeam resume {name}`"
+            "all committed depths are intact: free some disk space, then resume the run with `hatebeam resume {selecting}`"
         )),
         run => Ok(run?),
     }
@@ -231,12 +249,8 @@ impl SearchArgs {
     /// prints its result.
     fn search(&self, run: Run) -> anyhow::Result<()> {
         let name = name_of(run.store().dir());
-        // A result without a game is not final while a repair can restore tables that the game needs.
-        let is_final = |result: &SearchResult| {
-            result.end == EndReason::Over
-                && (result.game.is_some() || run.missing().next().is_none())
-        };
-        if let Some(result) = result_of(run.store()).filter(is_final) {
+        let selecting = self.state.selecting(run.store().dir());
+        if let Some(result) = final_result(&run) {
             return self.print(&run, &result);
         }
         let settings = Settings {
@@ -255,7 +269,7 @@ impl SearchArgs {
         let ended = searched
             .with_context(|| {
                 format!(
-                    "run {name} stopped, and all committed depths are intact: resume it with `hatebeam resume {name}`"
+                    "run {name} stopped, and all committed depths are intact: resume it with `hatebeam resume {selecting}`"
                 )
             })
             .and_then(|(mut run, end)| {
@@ -346,9 +360,10 @@ impl SearchArgs {
                 output::warn(format_args!("{error:#}"));
             }
         } else {
-            let SearchResult { run, depth, .. } = result;
+            let selecting = self.state.selecting(run.store().dir());
             output::note(format_args!(
-                "run {run} stopped after depth {depth}; resume it with: hatebeam resume {run}"
+                "run {} stopped after depth {}; resume it with: hatebeam resume {selecting}",
+                result.run, result.depth
             ));
         }
         Err(Failure::Interrupted.into())

@@ -200,7 +200,8 @@ impl ShowArgs {
             None => output::print("verified  all stored data is intact\n"),
             Some(_) if self.json => Err(Failure::Printed.into()),
             Some(problem) => {
-                bail!("{problem}: recompute these depths with `hatebeam runs repair`")
+                let selecting = self.local.state.selecting(run.store().dir());
+                bail!("{problem}: recompute these depths with `hatebeam runs repair {selecting}`")
             }
         }
     }
@@ -269,6 +270,7 @@ impl RepairArgs {
         let name = || dir.display().to_string();
         let head = RunHead::read(&dir).with_context(name)?;
         self.network.load(head.spec.evaluator.kind)?;
+        head.check_search()?;
         let mut run = Run::open(&dir, None).with_context(name)?;
         let cancel = stop_flag()?;
         let repaired = run.repair(self.threads.count(), &cancel)?;

@@ -3,6 +3,8 @@
 use super::result::parsed;
 use super::{PersistedSpec, RunError, SearchResult};
 use crate::spec::RunSpec;
+use hatebeam_game::Emulator;
+use hatebeam_search::{Evaluator, Fingerprint};
 use hatebeam_store::StoredHead;
 use std::path::Path;
 
@@ -29,4 +31,20 @@ impl RunHead {
             result: head.result.as_ref().and_then(parsed),
         })
     }
+
+    /// Checks that this program can search the run.
+    ///
+    /// # Errors
+    /// Returns [`RunError::Spec`] if the run began with another search algorithm, and [`RunError::Evaluator`] if its
+    /// evaluator is invalid or its network is not available.
+    pub fn check_search(&self) -> Result<(), RunError> {
+        check_search(&self.spec, &self.spec.emulator()?)
+    }
+}
+
+/// Checks that this program has the search algorithm and the evaluator of a run.
+pub(super) fn check_search(spec: &RunSpec, emulator: &Emulator) -> Result<(), RunError> {
+    spec.check_search(&Fingerprint::current())?;
+    Evaluator::new(emulator, &spec.evaluator)?;
+    Ok(())
 }

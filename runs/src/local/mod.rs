@@ -22,7 +22,7 @@ use crate::retention::Retention;
 use crate::spec::{LoopRule, RunSpec, SpecError, StartingPosition};
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
-use hatebeam_store::{RunStore, StoreError};
+use hatebeam_store::{RunStore, StoreError, StoredHead};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
@@ -132,35 +132,38 @@ impl Run {
         Evaluator::new(&spec.emulator()?, &spec.evaluator)?;
         let new_keep = keep.unwrap_or_else(|| spec.default_keep());
         check_keep(spec, new_keep)?;
-        let store = match RunStore::open(dir) {
-            Err(StoreError::NoRun { .. }) => {
+        // The specification is compared first, because opening the store converts a run with an older format.
+        match RunHead::read(dir) {
+            Err(RunError::Store(StoreError::NoRun { .. })) => {
                 let persisted = PersistedSpec {
                     search: spec.clone(),
                     keep: new_keep,
                 };
                 let persisted =
                     serde_json::to_value(persisted).map_err(|source| unreadable(dir, source))?;
-                RunStore::create(dir, spec.emulator()?.geometry(), &persisted)?
+                let store = RunStore::create(dir, spec.emulator()?.geometry(), &persisted)?;
+                Run::of_store(store, keep)
             }
-            store => store?,
-        };
-        let run = Run::of_store(store, keep)?;
-        if run.spec != *spec {
-            return Err(RunError::OtherSpec {
+            Ok(head) if head.spec != *spec => Err(RunError::OtherSpec {
                 dir: dir.display().to_string(),
-                theirs: serde_json::to_string(&run.spec).unwrap_or_default(),
+                theirs: serde_json::to_string(&head.spec).unwrap_or_default(),
                 ours: serde_json::to_string(spec).unwrap_or_default(),
-            });
+            }),
+            head => head.and_then(|_| Run::open(dir, keep)),
         }
-        Ok(run)
     }
 
-    /// Opens the run in `dir`. `keep` overrides the retention rule with which the run was created.
+    /// Opens the run in `dir`. `keep` overrides the retention rule with which the run was created. Does not check whether
+    /// this program can search the run; [`RunHead::check_search`] does.
     ///
     /// # Errors
     /// Returns [`RunError::Store`] if the store cannot be opened, with [`StoreError::NoRun`] if the folder contains no run.
     /// Returns [`RunError::Spec`] or [`RunError::UnreadableSpec`] if the run's specification is invalid.
     pub fn open(dir: &Path, keep: Option<Retention>) -> Result<Run, RunError> {
+        // A run that is refused is not opened, because opening the store converts a run with an older format.
+        let persisted = PersistedSpec::parse(dir, &StoredHead::read(dir)?.spec)?;
+        persisted.search.check()?;
+        check_keep(&persisted.search, keep.unwrap_or(persisted.keep))?;
         Run::of_store(RunStore::open(dir)?, keep)
     }
 

@@ -1,8 +1,9 @@
 //! Repair of depths whose tables (files that contain the wells) are damaged.
 
+use super::head::check_search;
 use super::past::advance;
 use super::{Run, RunError};
-use hatebeam_search::{Cancelled, DepthRecord, Evaluator, Fingerprint, Frontier, Node, Past, Step};
+use hatebeam_search::{Cancelled, DepthRecord, Frontier, Node, Past, Step};
 use hatebeam_store::StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,9 +21,8 @@ impl Run {
     /// deleted. Returns [`StoreError::BadRecord`] in [`RunError::Store`] if the recomputed wells do not match the
     /// record of their depth, and other errors if tables cannot be read or written.
     pub fn repair(&mut self, threads: usize, cancel: &AtomicBool) -> Result<Vec<u32>, RunError> {
-        self.spec.check_search(&Fingerprint::current())?;
-        // The evaluator is created before any table is deleted, because the tables cannot be recomputed without it.
-        Evaluator::new(&self.emulator, &self.spec.evaluator)?;
+        // This is checked before any table is deleted, because tables cannot be recomputed without the evaluator.
+        check_search(&self.spec, &self.emulator)?;
         let damaged = self.damaged()?;
         // Drop the tables of all damaged depths first, because RocksDB reads adjacent tables when it ingests
         // a table, and would fail on a damaged one.
