@@ -50,6 +50,22 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Opens a folder without changing it.
+    pub(crate) fn open_existing(root: &Path) -> Result<Folder, ObjectError> {
+        match fs::metadata(root) {
+            Ok(metadata) if metadata.is_dir() => Ok(Folder {
+                root: root.to_path_buf(),
+            }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(ObjectError::io(root)(error))
+            }
+            _ => Err(ObjectError::Location {
+                location: root.display().to_string(),
+                reason: "there is no such folder: check the path".to_owned(),
+            }),
+        }
+    }
+
     /// Removes abandoned temporary files. A file that cannot be removed causes a warning.
     #[allow(
         clippy::disallowed_methods,

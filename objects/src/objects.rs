@@ -54,14 +54,29 @@ impl Objects {
     /// Returns [`ObjectError::Location`] or [`ObjectError::Options`] if an argument is invalid or no S3 region is
     /// configured, and [`ObjectError::Io`] or [`ObjectError::DiskFull`] if the folder cannot be created.
     pub fn open<'a>(location: &'a str, options: &'a Options) -> Operation<'a, Objects> {
+        Objects::open_with(location, options, Folder::open)
+    }
+
+    /// Opens the store at a location like [`Objects::open`], but does not create or change its folder. Use this function to
+    /// read objects: a wrong path is then an error instead of an empty store.
+    ///
+    /// # Errors
+    /// Returns [`ObjectError::Location`] if the folder does not exist, and the errors of [`Objects::open`].
+    pub fn open_existing<'a>(location: &'a str, options: &'a Options) -> Operation<'a, Objects> {
+        Objects::open_with(location, options, Folder::open_existing)
+    }
+
+    fn open_with<'a>(
+        location: &'a str,
+        options: &'a Options,
+        open_folder: fn(&Path) -> Result<Folder, ObjectError>,
+    ) -> Operation<'a, Objects> {
         Box::pin(async move {
             let parsed = Location::parse(location)?;
             options.check()?;
             let counters = Arc::new(Counters::default());
             let kind = match parsed {
-                Location::Folder(root) => {
-                    Kind::Folder(blocking(move || Folder::open(&root)).await?)
-                }
+                Location::Folder(root) => Kind::Folder(blocking(move || open_folder(&root)).await?),
                 #[cfg(feature = "s3")]
                 Location::S3 { bucket, prefix } => Kind::S3(Arc::new(
                     S3::open(bucket, prefix, options, counters.clone()).await?,

@@ -129,7 +129,7 @@ fn committed_depths_can_be_read_back() {
         let reader = RunStore::open_read_only(&dir).unwrap();
         check(&reader, &frontiers);
     }
-    assert_eq!(list_runs(folder.path()).runs.len(), 4);
+    assert_eq!(list_runs(folder.path()).unwrap().runs.len(), 4);
 }
 
 /// Commits frontiers together. Writes tables only for the depths for which `keep` returns `true`.
@@ -511,7 +511,7 @@ fn paths_cross_dropped_depths_and_depths_can_be_removed() {
         }
     }
     store.finish(&json!({"score": 3})).unwrap();
-    assert!(list_runs(folder.path()).runs[0].finished);
+    assert!(list_runs(folder.path()).unwrap().runs[0].finished);
     store.truncate(20).unwrap();
     assert_eq!((store.depths().len(), store.result()), (21, None));
     store.clear().unwrap();
@@ -583,7 +583,7 @@ fn create_and_open_refuse_foreign_folders_and_invalid_manifests() {
         write_whole(&manifest, text.replacen(from, to, 1).as_bytes()).unwrap();
         let error = RunStore::open(&dir).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        let list = list_runs(folder.path());
+        let list = list_runs(folder.path()).unwrap();
         assert_eq!(list.runs, []);
         assert_eq!(list.unreadable[0].error.to_string(), error);
     }
@@ -635,11 +635,22 @@ fn damaged_run_never_returns_nodes_that_differ_from_their_record() {
                     }
                 }
             }
-            list_runs(folder.path());
+            list_runs(folder.path()).unwrap();
         }
         fs::write(&path, whole).unwrap();
     }
     check(&RunStore::open(&dir).unwrap(), &frontiers);
+}
+
+#[test]
+fn missing_folder_has_no_runs_but_unreadable_folder_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = list_runs(&folder.path().join("runs")).unwrap();
+    assert!(list.runs.is_empty() && list.unreadable.is_empty());
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = list_runs(&file).unwrap_err().to_string();
+    assert!(error.contains("file"), "{error}");
 }
 
 fn nodes_of(tables: &ShardTables, depth: u32) -> Result<Vec<Node>, StoreError> {

@@ -1,6 +1,6 @@
 //! Tests of behaviour that is common to all commands.
 
-use crate::support::{command, run};
+use crate::support::{command, new_path, run};
 use std::io::Read;
 use std::process::Stdio;
 
@@ -92,6 +92,32 @@ fn closed_pipe_is_not_an_error() {
             "{args:?}: {err}"
         );
         assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn commands_that_only_read_do_not_create_a_store() {
+    let store = new_path("no-store");
+    let path = store.to_str().unwrap();
+    for args in [
+        &["replays", "list"][..],
+        &["replays", "pull", "--best"],
+        &["runs"],
+        &["runs", "show", "a"],
+        &["runs", "rm", "a", "--yes"],
+        &["keyframes", "a"],
+    ] {
+        let error = run(&[args, &["--store", path]].concat()).error(1);
+        assert!(error.contains("there is no such folder"), "{error}");
+        assert!(!store.exists(), "{args:?}");
+    }
+    // The folder of the runs is a file, so it cannot be read.
+    let state = new_path("no-state");
+    std::fs::create_dir(&state).unwrap();
+    std::fs::write(state.join("runs"), "").unwrap();
+    for args in [&["runs"][..], &["runs", "show", "a"]] {
+        let error = run(&[args, &["--state", state.to_str().unwrap()]].concat()).error(1);
+        assert!(error.contains("no-state/runs"), "{error}");
     }
 }
 

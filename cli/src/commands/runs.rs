@@ -134,7 +134,7 @@ impl ListArgs {
             return self.from.list(self.json);
         }
         let folder = self.state.state()?.runs();
-        let list = list_runs(&folder);
+        let list = list_runs(&folder)?;
         for UnreadableRun { dir, error } in &list.unreadable {
             output::warn(format_args!(
                 "cannot read the run in {}: {error}",

@@ -54,6 +54,20 @@ async fn invalid_location_is_refused() {
     }
 }
 
+#[tokio::test]
+async fn existing_folder_is_opened_without_being_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default();
+    let missing = dir.path().join("missing");
+    let error = Objects::open_existing(missing.to_str().unwrap(), &options).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, ObjectError::Location { .. }), "{error}");
+    assert!(!missing.exists());
+    let existing = Objects::open_existing(dir.path().to_str().unwrap(), &options);
+    assert!(existing.await.unwrap().list("").await.unwrap().is_empty());
+    assert!(names_in(dir.path()).is_empty());
+}
+
 /// A deletion can remove a folder that another writer has just created, but the write must still succeed.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_writes_and_deletions_all_succeed() {

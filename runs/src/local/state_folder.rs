@@ -1,7 +1,7 @@
 //! The state folder, which contains the runs of a machine.
 
 use crate::names::{NameError, find_by_name};
-use hatebeam_store::list_runs;
+use hatebeam_store::{StoreError, list_runs};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -29,6 +29,9 @@ pub enum FindError {
     /// The name does not identify one run.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The folder of the runs cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] StoreError),
     /// The system cannot make the path absolute.
     #[error("{}", path.display())]
     Path {
@@ -80,7 +83,7 @@ impl StateFolder {
         if run.contains(std::path::MAIN_SEPARATOR) && path.is_dir() {
             return as_path();
         }
-        let runs = list_runs(&self.runs()).runs;
+        let runs = list_runs(&self.runs())?.runs;
         match find_by_name(&runs, |summary| &summary.name, run) {
             Ok(found) => Ok(found.dir.clone()),
             // `list_runs` skips a run that it cannot read. Opening the run reports the reason, such as a newer format.

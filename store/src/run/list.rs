@@ -5,6 +5,7 @@ use super::manifest::Manifest;
 use crate::error::StoreError;
 use crate::records::Records;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A run that [`list_runs`] found.
@@ -38,11 +39,18 @@ pub struct RunList {
     pub unreadable: Vec<UnreadableRun>,
 }
 
-/// Returns the runs in a folder. The list is empty if the folder cannot be read.
-pub fn list_runs(root: &Path) -> RunList {
+/// Returns the runs in a folder. The list is empty if the folder does not exist.
+///
+/// # Errors
+/// Returns [`StoreError::Io`] if the folder exists but cannot be read.
+pub fn list_runs(root: &Path) -> Result<RunList, StoreError> {
     let mut list = RunList::default();
-    let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    for dir in entries.map(|entry| entry.path()) {
+    let entries = match fs::read_dir(root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(list),
+        entries => entries.map_err(StoreError::io(root))?,
+    };
+    for entry in entries {
+        let dir = entry.map_err(StoreError::io(root))?.path();
         match summary(&dir) {
             Ok(run) => list.runs.push(run),
             Err(StoreError::NoRun { .. }) => {}
@@ -51,7 +59,7 @@ pub fn list_runs(root: &Path) -> RunList {
     }
     list.runs.sort_by(|a, b| a.name.cmp(&b.name));
     list.unreadable.sort_by(|a, b| a.dir.cmp(&b.dir));
-    list
+    Ok(list)
 }
 
 fn summary(dir: &Path) -> Result<RunSummary, StoreError> {

@@ -33,6 +33,11 @@ impl StoreArgs {
     pub(super) async fn open(&self) -> anyhow::Result<Objects> {
         self.s3.open(&self.store).await
     }
+
+    /// Opens the store for a command that only reads, which does not create the folder.
+    pub(super) async fn open_existing(&self) -> anyhow::Result<Objects> {
+        self.s3.open_existing(&self.store).await
+    }
 }
 
 /// Options for access to S3.
@@ -61,8 +66,13 @@ pub(super) struct S3Args {
 }
 
 impl S3Args {
-    pub(super) async fn open(&self, location: &str) -> anyhow::Result<Objects> {
+    async fn open(&self, location: &str) -> anyhow::Result<Objects> {
         let objects = Objects::open(location, &self.options()).await;
+        objects.with_context(|| format!("cannot open the object store {location}"))
+    }
+
+    pub(super) async fn open_existing(&self, location: &str) -> anyhow::Result<Objects> {
+        let objects = Objects::open_existing(location, &self.options()).await;
         objects.with_context(|| format!("cannot open the object store {location}"))
     }
 

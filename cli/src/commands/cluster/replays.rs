@@ -154,7 +154,7 @@ impl ReplaysArgs {
 
 /// Returns the runs that have a replay, best first.
 fn finished(store: &StoreArgs) -> anyhow::Result<Vec<Manifest>> {
-    let mut found = block_on(async { manifests(&store.open().await?).await })?;
+    let mut found = block_on(async { manifests(&store.open_existing().await?).await })?;
     found.retain(|manifest| manifest.result.is_some());
     found.sort_by_key(|manifest| {
         let lines = manifest.result.as_ref().map_or(0, |result| result.lines);

@@ -55,7 +55,7 @@ impl FromStoreArgs {
 
     async fn open(&self) -> anyhow::Result<Objects> {
         let location = self.store.as_ref().context("--store is missing")?;
-        self.s3.open(location).await
+        self.s3.open_existing(location).await
     }
 
     fn manifests(&self) -> anyhow::Result<Vec<Manifest>> {
