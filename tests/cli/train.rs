@@ -33,6 +33,26 @@ fn train(folder: &Path, args: &[&str]) -> String {
 }
 
 #[test]
+fn generation_is_saved_although_output_is_closed() {
+    let temp = tempfile::tempdir().unwrap();
+    let recipe = temp.path().join("recipe.toml");
+    fs::write(&recipe, RECIPE).unwrap();
+    let folder = temp.path().join("folder");
+    let (folder, recipe) = (folder.to_str().unwrap(), recipe.to_str().unwrap());
+    let args = ["train", folder, "--json", "--generations", "1"];
+    let mut training = command(&[&args[..], &["--recipe", recipe]].concat())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(training.stdout.take());
+    assert_eq!(training.wait().unwrap().code(), Some(0));
+    // No generation is left to train.
+    assert_eq!(run(&args).silent_results(), "");
+    let report = fs::read_to_string(temp.path().join("folder/report.html")).unwrap();
+    assert!(report.contains("<svg"), "{report}");
+}
+
+#[test]
 fn killed_training_resumes_and_network_can_be_reproduced() {
     let temp = tempfile::tempdir().unwrap();
     let recipe = temp.path().join("recipe.toml");

@@ -58,14 +58,16 @@ impl TrainArgs {
             let Some(record) = record else {
                 return Err(Failure::Interrupted.into());
             };
-            if self.json {
-                output::print(format_args!("{}\n", serde_json::to_string(record)?))?;
+            let shown = if self.json {
+                serde_json::to_string(record)? + "\n"
             } else {
-                output::print(record.row())?;
-            }
+                record.row()
+            };
+            // The generation is saved before it is printed, because printing fails if standard output is closed.
             folder.save(&trainer)?;
             let report = self.folder.join("report.html");
             fs::write(&report, trainer.report()).with_context(|| report.display().to_string())?;
+            output::print(shown)?;
             if cancel.load(Ordering::Relaxed) {
                 return Err(Failure::Interrupted.into());
             }
