@@ -53,6 +53,22 @@ fn generation_is_saved_although_output_is_closed() {
 }
 
 #[test]
+fn error_for_invalid_recipe_contains_the_reason_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let recipe = temp.path().join("recipe.toml");
+    fs::write(&recipe, "samples = \"many\"\n").unwrap();
+    let folder = temp.path().join("folder");
+    let found = run(&[
+        "train",
+        folder.to_str().unwrap(),
+        "--recipe",
+        recipe.to_str().unwrap(),
+    ]);
+    assert_eq!(found.code, 1);
+    assert_eq!(found.err.matches("invalid type").count(), 1, "{found:?}");
+}
+
+#[test]
 fn killed_training_resumes_and_network_can_be_reproduced() {
     let temp = tempfile::tempdir().unwrap();
     let recipe = temp.path().join("recipe.toml");

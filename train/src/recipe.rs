@@ -319,7 +319,8 @@ impl Default for Recipe {
 #[non_exhaustive]
 pub enum RecipeError {
     /// The text is not a valid recipe in TOML.
-    #[error("the recipe is not valid: {0}")]
+    // The error is a source, so the message does not contain it.
+    #[error("the recipe is not valid")]
     Toml(#[from] toml::de::Error),
     /// The header of a network contains no recipe that this version can read.
     #[error("the recipe in the network's header is not valid: {0}")]
