@@ -83,6 +83,8 @@ fn invalid_options_are_refused() {
         (&["--seconds", "0", "DD"], 2, "seconds"),
         (&["--seconds", "nan", "DD"], 2, "seconds"),
         (&["--memory", "0", "DD"], 2, "--memory"),
+        (&["--memory", "1048576", "DD"], 1, "pass --memory"),
+        (&["--memory", "1048576", "--file", "none"], 1, "none"),
     ] {
         let result = run(&[&["endgame"], args].concat());
         assert_eq!(result.code, code, "{args:?} {result:?}");

@@ -3,9 +3,9 @@
 use crate::args::{ReplayInput, VariantArgs, number_in};
 use crate::input::Replay;
 use crate::output::{self, Failure};
-use anyhow::Context;
-use hatebeam_game::{Emulator, Encoding, Enemy, Well, encode, play};
-use hatebeam_host::stop_flag;
+use anyhow::{Context, ensure};
+use hatebeam_game::{Emulator, Encoding, Enemy, Geometry, Well, encode, play};
+use hatebeam_host::{available_memory, stop_flag};
 use hatebeam_report::count;
 use hatebeam_runs::EndSearch;
 use hatebeam_search::endgame::Endgame;
@@ -36,13 +36,19 @@ pub(crate) struct EndgameArgs {
     /// Maximum time in seconds [default: 60, or no limit if --nodes is given]
     #[arg(long, value_name = "S", value_parser = number_in(0.001..=1e8, "a number of seconds"))]
     seconds: Option<f64>,
-    /// Memory for the table of searched wells, in MiB
+    /// Memory for the table of searched wells, in MiB; at most the available memory
     #[arg(long, value_name = "MIB", default_value_t = 512)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     memory: u64,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// Where the search starts.
+enum Start {
+    Well(Well),
+    Replay(Replay),
 }
 
 /// The output of `--json`.
@@ -68,6 +74,8 @@ impl EndgameArgs {
         let started = Instant::now();
         let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
         let cancel = stop_flag()?;
+        let start = self.start(geometry)?;
+        self.check_memory()?;
         let mut search = EndSearch {
             endgame: Endgame::new(&emulator, self.memory << 20),
             emulator: &emulator,
@@ -76,23 +84,23 @@ impl EndgameArgs {
             deadline,
         };
         let mut was = None;
-        let best = if let Some(hex) = &self.well {
-            search.from_well(Well::from_hex(geometry, hex).context("invalid --well")?)?
-        } else {
-            let replay = Replay::read(&self.input)?;
-            let record = play(geometry, rules, Enemy::Hatetris, &replay.keys);
-            was = Some(record.score);
-            let pieces = record.turns.len();
-            let mut continues = |piece: usize, score: u32| {
-                show_progress(format_args!(
-                    "piece {piece} of {pieces}, best score {score}"
-                ));
-                let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                !is_late && !cancel.load(Ordering::Relaxed)
-            };
-            let best = search.from_game(&record, &replay.keys, self.from_piece, &mut continues);
-            show_progress("");
-            best?
+        let best = match start {
+            Start::Well(well) => search.from_well(well)?,
+            Start::Replay(replay) => {
+                let record = play(geometry, rules, Enemy::Hatetris, &replay.keys);
+                was = Some(record.score);
+                let pieces = record.turns.len();
+                let mut continues = |piece: usize, score: u32| {
+                    show_progress(format_args!(
+                        "piece {piece} of {pieces}, best score {score}"
+                    ));
+                    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                    !is_late && !cancel.load(Ordering::Relaxed)
+                };
+                let best = search.from_game(&record, &replay.keys, self.from_piece, &mut continues);
+                show_progress("");
+                best?
+            }
         };
         if best.changed {
             output::warn(
@@ -117,6 +125,30 @@ impl EndgameArgs {
         if cancel.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted.into());
         }
+        Ok(())
+    }
+
+    /// Reads the well or the replay from which to search.
+    fn start(&self, geometry: Geometry) -> anyhow::Result<Start> {
+        match &self.well {
+            Some(hex) => Ok(Start::Well(
+                Well::from_hex(geometry, hex).context("invalid --well")?,
+            )),
+            None => Ok(Start::Replay(Replay::read(&self.input)?)),
+        }
+    }
+
+    /// Checks that the table fits in memory. The allocation of a larger table would end the process.
+    fn check_memory(&self) -> anyhow::Result<()> {
+        let Some(available) = available_memory() else {
+            return Ok(());
+        };
+        let most = available >> 20;
+        ensure!(
+            self.memory <= most,
+            "a table of {} MiB does not fit in memory, of which {most} MiB are available: pass --memory {most} or less",
+            self.memory
+        );
         Ok(())
     }
 }
