@@ -201,9 +201,9 @@ impl Games {
         self.set_own(own);
     }
 
-    /// Draws a well.
-    pub(crate) fn draw(&self, random: &mut Random) -> GameWell {
-        self.wells[random.below(self.wells.len())]
+    /// Draws a well, or returns `None` if there are no games yet.
+    pub(crate) fn draw(&self, random: &mut Random) -> Option<GameWell> {
+        (!self.wells.is_empty()).then(|| self.wells[random.below(self.wells.len())])
     }
 
     /// Draws a start, and returns the wells of its game. If the recipe of the beam has `back`, the start is
@@ -225,8 +225,9 @@ impl Games {
             return GameStart::of(game, game.len().saturating_sub(back).max(1));
         }
         loop {
-            let drawn = self.draw(random);
-            if drawn.pieces >= LEAST_PIECES {
+            if let Some(drawn) = self.draw(random)
+                && drawn.pieces >= LEAST_PIECES
+            {
                 let game = &self.all[drawn.game];
                 return GameStart::of(game, game.len() - drawn.pieces + 1);
             }

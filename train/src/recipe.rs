@@ -118,7 +118,8 @@ pub struct Stage {
     /// Learning rates at the beginning and at the end of a generation. The default is the recipe's `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<[f32; 2]>,
-    /// Number of samples drawn from games in each generation, in addition to the samples from beams.
+    /// Number of samples drawn from games in each generation, in addition to the samples from beams. No samples are drawn
+    /// while there are no games.
     #[serde(default)]
     pub game_samples: usize,
     /// Samples whose targets come from short beam searches, in addition to the samples from beams. The default is none.

@@ -241,6 +241,9 @@ impl Trainer {
             self.reset();
         }
         let played = self.play(generation, threads, cancel);
+        if cancel.load(Ordering::Relaxed) {
+            return None;
+        }
         let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
         self.keep_games(&played);
         let samples = self.draw(generation, played, threads, cancel);
@@ -451,12 +454,13 @@ impl Trainer {
             ));
         }
         let mut from_games = Random::new(self.recipe.seed, generation, FOR_GAMES);
-        let drawn = (0..self.recipe.stage(generation).game_samples).map(|_| {
-            let drawn = self.games.draw(&mut from_games);
-            Sample {
+        // There are no games before the first finished game if all games are own games.
+        let drawn = (0..self.recipe.stage(generation).game_samples).map_while(|_| {
+            let drawn = self.games.draw(&mut from_games)?;
+            Some(Sample {
                 well: NodeWell::pack(GEOMETRY, &drawn.well),
                 pieces: drawn.pieces.min(self.recipe.game_pieces) as f32,
-            }
+            })
         });
         all.extend(drawn);
         random.shuffle(&mut all);

@@ -324,6 +324,39 @@ fn own_games_are_kept_and_continued() {
     assert!(without.advance(1, &CONTINUE).unwrap().own_games.is_empty());
 }
 
+/// Returns a recipe that uses own games and names none, so there are no games before the first finished game.
+fn without_first_games() -> Recipe {
+    let mut recipe = tiny_with_everything();
+    recipe.games.clear();
+    recipe.own_games.as_mut().unwrap().first.clear();
+    recipe
+}
+
+#[test]
+fn beams_without_finished_game_give_no_samples_of_games() {
+    let mut recipe = without_first_games();
+    recipe.pieces = 12;
+    recipe.stages[0].lookahead = None;
+    let mut without = recipe.clone();
+    without.stages[0].game_samples = 0;
+    let [with, without] = [recipe, without].map(|recipe| {
+        let mut trainer = Trainer::new(recipe).unwrap();
+        let record = trainer.advance(1, &CONTINUE).unwrap();
+        assert!(record.own_games.is_empty(), "{:?}", record.own_games);
+        record.samples
+    });
+    assert!(with > 0);
+    assert_eq!(with, without);
+}
+
+#[test]
+fn generation_without_games_can_be_cancelled() {
+    let mut trainer = Trainer::new(without_first_games()).unwrap();
+    assert!(trainer.advance(1, &AtomicBool::new(true)).is_none());
+    // A cancelled generation ends after its beams.
+    assert!(trainer.records().is_empty());
+}
+
 #[test]
 fn reset_changes_network_and_keeps_own_games() {
     let mut recipe = tiny_with_everything();
