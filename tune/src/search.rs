@@ -66,6 +66,14 @@ impl Evaluation {
         key(self).cmp(&key(other)).then(values)
     }
 
+    /// Compares the evaluations of two points. Of equally good points, the point whose weights come first in
+    /// lexicographic order is greater.
+    fn order(&self, other: &Evaluation) -> cmp::Ordering {
+        let weights = other.weights.partial_cmp(&self.weights);
+        self.compare(other)
+            .then(weights.unwrap_or(cmp::Ordering::Equal))
+    }
+
     /// Returns the evaluation as a line of text with named weights.
     pub fn row(&self, names: &[&str], unit: &str) -> String {
         let weights = names.iter().zip(&self.weights);
@@ -192,7 +200,7 @@ pub fn search(
         state: Mutex::new(State {
             journal,
             number: 0,
-            totals: HashMap::new(),
+            points: HashMap::new(),
             best: None,
             error: None,
         }),
@@ -236,7 +244,8 @@ struct Recorder<'a> {
 struct State {
     journal: Journal,
     number: usize,
-    totals: HashMap<Point, Total>,
+    points: HashMap<Point, Rated>,
+    /// The greatest of the last evaluations of all points.
     best: Option<Evaluation>,
     /// Reason to stop the search.
     error: Option<SearchError>,
@@ -279,6 +288,13 @@ impl Recorder<'_> {
     }
 }
 
+/// A point's sums over its rounds, and its evaluation after the last of them.
+#[derive(Default)]
+struct Rated {
+    total: Total,
+    last: Option<Evaluation>,
+}
+
 /// Sums over the rounds of a point.
 #[derive(Clone, Copy, Default)]
 struct Total {
@@ -297,7 +313,8 @@ impl State {
         is_new: bool,
     ) -> Evaluation {
         self.number += 1;
-        let total = self.totals.entry(point).or_default();
+        let rated = self.points.entry(point).or_default();
+        let total = &mut rated.total;
         // A method may ask for the same value again.
         if round == total.rounds {
             total.rounds += 1;
@@ -315,18 +332,98 @@ impl State {
             best: total.value / rounds,
             is_best: true,
         };
-        let order = self
-            .best
-            .as_ref()
-            .map(|best| (evaluation.compare(best), best));
-        if let Some((order, best)) = order {
-            evaluation.is_best = order.is_ge();
-            if order.is_lt() || order.is_eq() && evaluation.weights >= best.weights {
-                evaluation.best = best.value;
+        rated.last = Some(evaluation.clone());
+        let rival = match &self.best {
+            // Another round can make the best point worse than any other point.
+            Some(best) if best.weights == evaluation.weights => {
+                let points = self.points.values().filter_map(|rated| rated.last.as_ref());
+                points.max_by(|one, other| one.order(other)).cloned()
+            }
+            best => best.clone(),
+        };
+        if let Some(rival) = rival {
+            evaluation.is_best = evaluation.compare(&rival).is_ge();
+            if evaluation.order(&rival).is_le() {
+                evaluation.best = rival.value;
+                self.best = Some(rival);
                 return evaluation;
             }
         }
         self.best = Some(evaluation.clone());
         evaluation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    struct Value {
+        point: f64,
+        round: usize,
+        value: f64,
+    }
+
+    /// Records values, and returns the last evaluation.
+    fn record(state: &mut State, parameters: &[Parameter], values: &[Value]) -> Evaluation {
+        let mut last = None;
+        for &Value {
+            point,
+            round,
+            value,
+        } in values
+        {
+            let measured = Measured {
+                value,
+                half_width: 0.0,
+            };
+            let key = (Point::nearest(&[point]), round);
+            let weights = key.0.values(parameters);
+            last = Some(state.record(key, weights, measured, true));
+        }
+        last.unwrap()
+    }
+
+    #[test]
+    fn best_point_loses_its_rank_when_its_mean_falls() {
+        let folder = tempfile::tempdir().unwrap();
+        let parameters = [Parameter {
+            name: "a".to_owned(),
+            start: 0.0,
+            min: 0.0,
+            max: 1.0,
+        }];
+        let state = |name| State {
+            journal: Journal::open(&folder.path().join(name), &parameters, json!(0)).unwrap(),
+            number: 0,
+            points: HashMap::new(),
+            best: None,
+            error: None,
+        };
+        let of = |point, round, value| Value {
+            point,
+            round,
+            value,
+        };
+        let rounds = [100.0, 60.0, 60.0].into_iter().enumerate();
+        let rounds = rounds.map(|(round, lucky)| [of(0.25, round, lucky), of(0.75, round, 75.0)]);
+        let mut values: Vec<Value> = rounds.flatten().collect();
+        let mut first = state("first");
+        let last = record(&mut first, &parameters, &values[..4]);
+        assert!(!last.is_best && last.best == 80.0, "{last:?}");
+        let last = record(&mut first, &parameters, &values[4..5]);
+        assert!(!last.is_best && last.best == 75.0, "{last:?}");
+        record(&mut first, &parameters, &values[5..]);
+        // The order of the evaluations does not change the result.
+        let mut second = state("second");
+        values.chunks_mut(2).for_each(|round| round.swap(0, 1));
+        record(&mut second, &parameters, &values);
+        for state in [first, second] {
+            let best = state.best.unwrap();
+            assert_eq!(best.weights, [0.75]);
+            assert_eq!([best.value, best.best], [75.0; 2]);
+            assert_eq!(best.rounds, 3);
+        }
     }
 }
