@@ -50,9 +50,13 @@ struct Text {
 }
 
 impl Text {
+    /// Returns the own games, or `None` if one of them is empty or contains an invalid well.
     fn own_games(&self) -> Option<Vec<Vec<Well>>> {
         let well = |text: &String| Well::from_hex(GEOMETRY, text).ok();
-        let game = |game: &Vec<String>| game.iter().map(well).collect();
+        let game = |game: &Vec<String>| {
+            let wells: Vec<Well> = game.iter().map(well).collect::<Option<_>>()?;
+            (!wells.is_empty()).then_some(wells)
+        };
         self.own_games.iter().map(game).collect()
     }
 }
@@ -164,14 +168,23 @@ fn samples_of(samples: &[Sample]) -> Vec<u8> {
     bytes
 }
 
+/// Returns the samples of a file, or `None` if the file is damaged or contains an invalid well or target.
 fn read_samples(bytes: &[u8]) -> Option<Vec<Sample>> {
     let (samples, rest) = opened(bytes, SAMPLES_MAGIC)?.as_chunks::<{ WELL_BYTES + 4 }>();
-    let sample = |bytes: &[u8; WELL_BYTES + 4]| Sample {
-        well: NodeWell(std::array::from_fn(|at| bytes[at])),
-        pieces: f32::from_le_bytes(std::array::from_fn(|at| bytes[WELL_BYTES + at])),
+    let sample = |bytes: &[u8; WELL_BYTES + 4]| {
+        let sample = Sample {
+            well: NodeWell(std::array::from_fn(|at| bytes[at])),
+            pieces: f32::from_le_bytes(std::array::from_fn(|at| bytes[WELL_BYTES + at])),
+        };
+        let is_valid = sample.well.unpack(GEOMETRY).is_ok()
+            && sample.pieces.is_finite()
+            && sample.pieces >= 0.0;
+        is_valid.then_some(sample)
     };
-    rest.is_empty()
-        .then(|| samples.iter().map(sample).collect())
+    if !rest.is_empty() {
+        return None;
+    }
+    samples.iter().map(sample).collect()
 }
 
 /// Returns the replays of games, one per line. A game that HATETRIS does not allow is cut before the piece that differs.
@@ -265,4 +278,51 @@ fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
         },
     };
     Some((text, models))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(pieces: f32) -> Sample {
+        Sample {
+            well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
+            pieces,
+        }
+    }
+
+    #[test]
+    fn samples_with_invalid_well_or_target_are_refused() {
+        let read = |samples: &[Sample]| read_samples(&sealed(samples_of(samples)));
+        let good = [sample(0.0), sample(12.5)];
+        assert_eq!(read(&good), Some(good.to_vec()));
+        for pieces in [-1.0, f32::NAN, f32::INFINITY] {
+            assert_eq!(read(&[good[0], sample(pieces)]), None, "{pieces}");
+        }
+        // Every row of this well is full.
+        let full = Sample {
+            well: NodeWell([0xff; WELL_BYTES]),
+            ..good[0]
+        };
+        assert_eq!(read(&[good[0], full]), None);
+    }
+
+    #[test]
+    fn own_games_without_wells_are_refused() {
+        let of = |own_games: &[&[&str]]| {
+            let game = |game: &&[&str]| game.iter().map(|&well| well.to_owned()).collect();
+            let text = Text {
+                recipe: Recipe::default(),
+                steps: 0,
+                records: Vec::new(),
+                own_games: own_games.iter().map(game).collect(),
+            };
+            text.own_games()
+        };
+        let empty = Well::EMPTY.to_hex(GEOMETRY);
+        assert_eq!(of(&[]), Some(Vec::new()));
+        assert_eq!(of(&[&[&empty]]), Some(vec![vec![Well::EMPTY]]));
+        assert_eq!(of(&[&[&empty], &[]]), None);
+        assert_eq!(of(&[&[&empty, "0"]]), None);
+    }
 }
