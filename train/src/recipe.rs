@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
+/// Maximum number of beams of a generation.
+const MAX_BEAMS: usize = 1 << 16;
+
 /// The settings of a training run. The recipe and the number of generations determine the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -157,7 +160,7 @@ pub struct BeamRecipe {
     /// Weights of the player `knewjade`. The default is the published weights. Other players have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
-    /// Number of beams.
+    /// Number of beams. A generation has at most 65,536 beams.
     #[serde(default = "one")]
     pub count: usize,
     /// Minimum and maximum width. The logarithm of the width is drawn uniformly.
@@ -468,14 +471,13 @@ impl Recipe {
         Ok(())
     }
 
-    fn checked_numbers(&self) -> [Number; 11] {
+    fn checked_numbers(&self) -> [Number; 12] {
         let number = |name, good, expected| Number {
             name,
             good,
             expected,
         };
         let publish = self.publish.from >= 1 && self.publish.every >= 1;
-        let few = |count: usize| (1..=1 << 20).contains(&count);
         let many = |count: usize| (1..=1 << 28).contains(&count);
         let mut widths = self.exam.widths.iter();
         let exam = widths.all(|width| (1..=1 << 24).contains(width));
@@ -483,7 +485,7 @@ impl Recipe {
         let mut keep = self.own_games.iter().map(|own| own.keep);
         let keep = keep.all(|keep| (1..=1000).contains(&keep));
         [
-            number("pieces", few(self.pieces), "give 1 to 1048576"),
+            number("pieces", is_few(self.pieces), "give 1 to 1048576"),
             number("samples", many(self.samples), "give 1 to 268435456"),
             number("epoch", many(self.epoch), "give 1 to 268435456"),
             number("publish", publish, "give at least 1"),
@@ -493,15 +495,16 @@ impl Recipe {
                 (1..=1000).contains(&self.buffer),
                 "give 1 to 1000",
             ),
-            number("batch", few(self.batch), "give 1 to 1048576"),
+            number("batch", is_few(self.batch), "give 1 to 1048576"),
             number("rate", self.rate.into_iter().all(is_share), "give 0 to 1"),
             number("exam.widths", exam, "give 1 to 16777216"),
+            number("exam.pieces", is_few(self.exam.pieces), "give 1 to 1048576"),
             number("pieces of a game", games, "give at least 1"),
             number("keep", keep, "give 1 to 1000"),
         ]
     }
 
-    fn checked_stages(&self) -> [Number; 11] {
+    fn checked_stages(&self) -> [Number; 13] {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
         let number = |name, good, expected| Number {
@@ -519,20 +522,24 @@ impl Recipe {
             1 <= least && least <= most && most <= 1 << 20
         });
         let longest = beams(&|beam| beam.longest != Some(0));
+        let pieces = beams(&|beam| beam.pieces.is_none_or(is_few));
         let weights = beams(&|beam| beam.weights.is_none() || beam.player == Player::Knewjade);
         let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
         let leaves = all(&|stage| is_share(stage.leaves as f32));
         let samples = all(&|stage| stage.game_samples <= 1 << 28);
         let full = all(&|stage| !stage.beams.is_empty());
+        let count = all(&|stage| stage.count() <= MAX_BEAMS);
         let lookahead = all(&|stage| stage.lookahead.as_ref().is_none_or(Lookahead::is_valid));
         [
             number("stages", !self.stages.is_empty(), "give at least one"),
             number("beams", full, "give each stage at least one"),
+            number("count", count, "give each stage at most 65536 beams"),
             number("leaves", leaves, "give 0 to 1"),
             number("widths", widths, "give 1 to 16777216, the smaller first"),
             number("noise", noise, "give 0 to 1000"),
             number("back", back, "give 1 to 1048576, the smaller first"),
             number("longest", longest, "give at least 1"),
+            number("pieces of a beam", pieces, "give 1 to 1048576"),
             number(
                 "weights",
                 weights,
@@ -547,6 +554,14 @@ impl Recipe {
                  `discount` 0 to 1",
             ),
         ]
+    }
+}
+
+impl Stage {
+    /// Returns the number of beams of a generation.
+    fn count(&self) -> usize {
+        let counts = self.beams.iter().map(|beam| beam.count);
+        counts.fold(0, usize::saturating_add)
     }
 }
 
@@ -575,6 +590,11 @@ impl Lookahead {
             && self.samples <= 1 << 28
             && (0.0..=1.0).contains(&self.discount)
     }
+}
+
+/// Returns whether a number of pieces or samples is in the range that recipes permit.
+fn is_few(count: usize) -> bool {
+    (1..=1 << 20).contains(&count)
 }
 
 fn is_share(number: f32) -> bool {

@@ -666,6 +666,32 @@ fn recipe_errors_name_the_field() {
     assert!(error(stage).contains("[[games]]"));
     let stage = "[[stages]]\ngenerations = 1\nlookahead = { samples = 5, width = 0, pieces = 1, discount = 1.0 }\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
     assert!(error(stage).contains("lookahead"));
+    assert!(error("[exam]\npieces = 0").contains("exam.pieces"));
+    assert!(error("[exam]\npieces = 2000000").contains("exam.pieces"));
+}
+
+#[test]
+fn recipe_with_too_many_beams_or_pieces_is_refused() {
+    let checked = |beams: &[&str]| {
+        let beam = "[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0\n";
+        let beams = beams.iter().map(|settings| format!("{beam}{settings}\n"));
+        let text = beams.collect::<String>();
+        let recipe = Recipe::from_toml(&format!("[[stages]]\ngenerations = 1\n{text}"));
+        recipe.map_err(|error| error.to_string())
+    };
+    assert!(checked(&["count = 65535", "pieces = 1048576"]).is_ok());
+    let largest = ["count = 9223372036854775807"; 3];
+    for beams in [&["count = 65535", "count = 2"], &largest[..]] {
+        let error = checked(beams).unwrap_err();
+        assert!(
+            error.contains("count") && error.contains("65536"),
+            "{error}"
+        );
+    }
+    for pieces in ["pieces = 0", "pieces = 1048577"] {
+        let error = checked(&[pieces]).unwrap_err();
+        assert!(error.contains("pieces of a beam"), "{error}");
+    }
 }
 
 #[test]
