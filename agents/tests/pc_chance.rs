@@ -293,6 +293,36 @@ fn table_has_documented_format_and_damage_is_detected() {
     ));
 }
 
+/// The digest of a table covers only its lists of boards, not its header.
+#[test]
+fn table_with_wrong_number_of_rows_is_refused() {
+    let bytes = two_rows(Kicks::Srs, DropMode::Soft).bytes();
+    let replaced = |old: &str, new: &str| {
+        let start = bytes.windows(old.len()).position(|at| at == old.as_bytes());
+        let (before, after) = bytes.split_at(start.unwrap());
+        let bytes = [before, new.as_bytes(), &after[old.len()..]].concat();
+        BoardTable::read(&bytes[..])
+    };
+    assert!(replaced("\"lines\":2", "\"lines\":2").is_ok());
+    for lines in [0, 1, 3, 4, 5, usize::MAX] {
+        let read = replaced("\"lines\":2", &format!("\"lines\":{lines}"));
+        assert!(matches!(read, Err(TableError::Damaged)), "{lines} rows");
+    }
+    // The number of lists of this table is right, but not the number of cells of its boards.
+    let read = replaced(
+        "\"lines\":2,\"kicks\":\"srs\",\"drop\":\"soft\",\"counts\":[1,28,172,185,28,1],\"bytes\":[",
+        "\"lines\":3,\"kicks\":\"srs\",\"drop\":\"soft\",\"counts\":[0,0,1,28,172,185,28,1],\"bytes\":[0,0,",
+    );
+    assert!(matches!(read, Err(TableError::Damaged)), "too few cells");
+    let read = replaced("[1,28,172,185,28,1]", "[1,28,172,185,28,1,0]");
+    assert!(matches!(read, Err(TableError::Damaged)), "more counts");
+    // No pieces fill one row, so this table contains only the cleared field.
+    let kicks = KickTable::built_in(Kicks::Srs);
+    let table = BoardTable::build(1, "srs", &kicks, DropMode::Soft, 1, |_| ()).unwrap();
+    assert_eq!(table.header().counts, [0, 0, 1]);
+    assert!(BoardTable::read(&table.bytes()[..]).is_ok());
+}
+
 #[test]
 fn table_does_not_change_chances() {
     let plain = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);

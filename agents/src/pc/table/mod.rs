@@ -7,7 +7,9 @@ mod filter;
 
 pub(super) use filter::BoardFilter;
 
-use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowFieldError, LowPlacements};
+use hatebeam_tetris::srs::{
+    DropMode, KickTable, LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, Read};
@@ -33,6 +35,15 @@ pub struct TableHeader {
     bytes: Vec<usize>,
     /// SHA-256 digest of all lists, in hexadecimal.
     pub sha256: String,
+}
+
+impl TableHeader {
+    /// Returns whether the number of rows is in range, and there is a list for each number of pieces.
+    fn has_valid_lengths(&self) -> bool {
+        (1..=MAX_LOW_ROWS).contains(&self.lines)
+            && self.counts.len() == self.lines * WIDTH / 4 + 1
+            && self.bytes.len() == self.counts.len()
+    }
 }
 
 /// Error for a table that cannot be built or read.
@@ -165,19 +176,28 @@ impl BoardTable {
         let mut lists = Vec::new();
         // A file that is too long has at least one byte more.
         input.take(size as u64 + 1).read_to_end(&mut lists)?;
-        if lists.len() != size
-            || header.bytes.len() != header.counts.len()
-            || digest(&lists) != header.sha256
-        {
-            return Err(TableError::Damaged);
-        }
+        let is_valid =
+            header.has_valid_lengths() && lists.len() == size && digest(&lists) == header.sha256;
         let table = BoardTable { header, lists };
-        for layer in 0..table.header.counts.len() {
-            if table.boards(layer).count() != table.header.counts[layer] {
-                return Err(TableError::Damaged);
-            }
+        if is_valid && (0..table.header.counts.len()).all(|layer| table.is_valid_layer(layer)) {
+            Ok(table)
+        } else {
+            Err(TableError::Damaged)
         }
-        Ok(table)
+    }
+
+    /// Returns whether the list of boards after `layer` pieces has the number of boards that the header gives, and each of
+    /// these boards lies within the rows to clear and consists of `layer` pieces or is the cleared field.
+    fn is_valid_layer(&self, layer: usize) -> bool {
+        let cells = self.header.lines * WIDTH;
+        // Pieces never fill one or three rows, but tables for these numbers of rows contain the cleared field, too.
+        let cleared = (1 << cells) - 1;
+        let is_valid = |board: u64| {
+            board == cleared || board < cleared && board.count_ones() as usize == 4 * layer
+        };
+        let mut count = 0;
+        self.boards(layer).inspect(|_| count += 1).all(is_valid)
+            && count == self.header.counts[layer]
     }
 
     /// Returns the [`packed`] boards after `layer` pieces, in ascending order.
