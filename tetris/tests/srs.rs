@@ -402,6 +402,18 @@ fn random_low_field(rows: usize, rng: &mut Rng) -> Option<LowField> {
     LowField::of(&parse_field(&text).unwrap(), rows).ok()
 }
 
+/// Returns a kick table that moves pieces as far down as searches for perfect clears permit.
+fn deep_table() -> KickTable {
+    let mut file = srs_file();
+    for turn in ["T.NE", "T.NW"] {
+        file = file.replace(
+            &format!("{turn}=&L"),
+            &format!("{turn}=(0,-1)(0,-3)(0,-6)\n# L"),
+        );
+    }
+    KickTable::parse(&file.replace("Z.EN=L.EN", "Z.EN=(0,-2)(1,0)(-1,-2)(-1,-7)")).unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
@@ -409,10 +421,11 @@ proptest! {
         let mut rng = Rng::new(seed);
         let Some(low) = random_low_field(rows, &mut rng) else { return Ok(()) };
         let field = low.to_field();
-        for (kicks, mode) in Kicks::ALL.map(|kicks| (kicks, DropMode::Soft)).into_iter()
-            .chain([(Kicks::None, DropMode::Hard)])
-        {
-            let table = KickTable::built_in(kicks);
+        let built_in = |kicks: Kicks| (kicks.name(), KickTable::built_in(kicks));
+        let tables = Kicks::ALL.map(|kicks| (built_in(kicks), DropMode::Soft)).into_iter()
+            .chain([(built_in(Kicks::None), DropMode::Hard)])
+            .chain([(("deep", deep_table()), DropMode::Soft)]);
+        for ((kicks, table), mode) in tables {
             let fast = LowPlacements::new(&table, mode);
             let slow = Placements::new(table, mode);
             for piece in Piece::ALL {
@@ -503,6 +516,29 @@ fn kick_file_with_half_turns_gives_built_in_table() {
 }
 
 #[test]
+fn kick_file_that_moves_pieces_too_far_down_is_an_error() {
+    let with = |shifts: &str| KickTable::parse(&srs_file().replace("T.NE=&L.NE", shifts));
+    // The lowest cell of the piece moves down by one row more than the pivot.
+    assert!(with("T.NE=(0,-1)").is_ok());
+    assert!(with("T.NE=(0,0)(0,-6)").is_ok());
+    // The first shifts of the last two lists leave the well in some columns.
+    for shifts in [
+        "(0,-2)",
+        "(0,-6)",
+        "(0,-2)(0,0)",
+        "(-2,0)(0,-6)",
+        "(9,0)(0,-40)",
+    ] {
+        let error = with(&format!("T.NE={shifts}")).unwrap_err();
+        assert!(
+            matches!(error, KickError::TooDeep { .. }),
+            "{shifts}: {error}"
+        );
+        assert!(error.to_string().contains("T.NE"), "{error}");
+    }
+}
+
+#[test]
 fn error_for_invalid_kick_file_names_the_reason() {
     let with = |line: &str| KickTable::parse(&(srs_file() + line));
     assert!(matches!(
@@ -517,6 +553,10 @@ fn error_for_invalid_kick_file_names_the_reason() {
     ));
     assert!(matches!(with("T.NS=(0;0)"), Err(KickError::Value { .. })));
     assert!(matches!(with("T.NS=(0,100)"), Err(KickError::Value { .. })));
+    for shift in ["(-128,0)", "(0,-128)", "(11,0)", "(0,-41)"] {
+        let error = with(&format!("T.NS={shift}"));
+        assert!(matches!(error, Err(KickError::Value { .. })), "{shift}");
+    }
     assert!(matches!(
         with("T.NS=(0,0)"),
         Err(KickError::MissingHalf { .. })

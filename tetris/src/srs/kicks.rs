@@ -2,7 +2,8 @@
 //! There are built-in tables for SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables can be parsed from
 //! text in the format of the kick files of the program solution-finder.
 
-use super::shapes::{Orientation, box_corner};
+use super::WIDTH;
+use super::shapes::{Orientation, box_corner, cells};
 use crate::Piece;
 use std::fmt;
 use std::str::FromStr;
@@ -125,7 +126,22 @@ pub enum KickError {
         /// The turn, such as `NS`.
         turn: String,
     },
+    /// A turn moves a piece that is high above the field down by too many rows.
+    #[error(
+        "kick table: the first shift of {piece}.{turn} that keeps the piece between the walls moves its lowest cell \
+         down by more than {MAX_DESCENT} rows: put a shift by fewer rows before it"
+    )]
+    TooDeep {
+        /// The piece.
+        piece: Piece,
+        /// The turn, such as `NE`.
+        turn: String,
+    },
 }
+
+/// Maximum number of rows by which a turn may move a piece down when only the walls stop the piece. Searches for perfect
+/// clears need this limit, because they follow pieces only within two rows above the field.
+const MAX_DESCENT: i8 = 2;
 
 /// Shifts of one turn.
 type Shifts = Vec<(i8, i8)>;
@@ -240,7 +256,8 @@ impl KickTable {
     /// Parses a table in the format of solution-finder's kick files. It consists of lines such as
     /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`.
     /// The shifts apply to the piece's pivot. An `@` at the beginning of a shift is ignored. The table must contain
-    /// half turns for all pieces or for none.
+    /// half turns for all pieces or for none. A turn may not move a piece down by more than two rows if only the walls stop
+    /// the piece.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
         let half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
@@ -255,9 +272,29 @@ impl KickTable {
                     .map(|&(dx, dy)| (dx - (after.0 - before.0), dy - (after.1 - before.1)))
                     .collect();
                 table.set(piece, from, to, &row);
+                if table.is_too_deep(piece, from, to) {
+                    let turn = turn_name((from, to));
+                    return Err(KickError::TooDeep { piece, turn });
+                }
             }
         }
         Ok(table)
+    }
+
+    /// Returns whether a turn can move a piece down by more than [`MAX_DESCENT`] rows when only the walls stop the piece. A
+    /// later shift may move it further down: there, the piece uses an earlier one.
+    fn is_too_deep(&self, piece: Piece, from: Orientation, to: Orientation) -> bool {
+        let last_column = |orientation| {
+            let columns = cells(piece, orientation).map(|cell| cell.0);
+            WIDTH as i8 - 1 - columns.into_iter().max().unwrap_or(0) as i8
+        };
+        let inside = 0..=last_column(to);
+        let mut starts = 0..=last_column(from);
+        starts.any(|x| {
+            let mut shifts = self.shifts(piece, from, to).iter();
+            let first = shifts.find(|(dx, _)| inside.contains(&(x + dx)));
+            first.is_some_and(|&(_, dy)| dy < -MAX_DESCENT)
+        })
     }
 
     fn empty(half_turns: bool) -> KickTable {
@@ -412,7 +449,28 @@ fn parse_shifts(value: &str) -> Option<Shifts> {
             let dx: i8 = dx.trim().trim_start_matches('@').trim().parse().ok()?;
             let dy: i8 = dy.trim().parse().ok()?;
             // Reject shifts longer than the field, because they would overflow later.
-            (dx.abs() <= 10 && dy.abs() <= 40).then_some((dx, dy))
+            (dx.unsigned_abs() <= 10 && dy.unsigned_abs() <= 40).then_some((dx, dy))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_built_in_table_is_too_deep() {
+        for kicks in Kicks::ALL {
+            let table = KickTable::built_in(kicks);
+            for piece in Piece::ALL {
+                for (from, to) in QUARTER_TURNS.into_iter().chain(HALF_TURNS) {
+                    let turn = turn_name((from, to));
+                    assert!(
+                        !table.is_too_deep(piece, from, to),
+                        "{kicks} {piece}.{turn}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //!
 //! A column has six bits, the lowest of which is the floor row. A mask of positions has the same layout. The position
 //! of a piece is the lower left corner of the smallest rectangle that contains its cells. The space above the field
-//! is unlimited, but six rows of positions are enough to find every placement.
+//! is unlimited, but six rows of positions are enough to find every placement: above them, no turn of a [`KickTable`] moves
+//! a piece down by more than two rows.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
