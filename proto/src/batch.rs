@@ -7,7 +7,7 @@
 //! another.
 
 use hatebeam_game::Geometry;
-use hatebeam_search::{Node, NodeWell};
+use hatebeam_search::{MAX_LINES, Node, NodeWell};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -139,8 +139,8 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
         let mut well = NodeWell::default();
         well.0[..packed].copy_from_slice(bytes);
         let lines = u16::from_le_bytes([lines[0], lines[1]]);
-        // Candidate tables, the hash tables for children, mark free slots with this number of rows cleared.
-        if lines == u16::MAX || well.unpack(geometry).is_err() {
+        // Candidate tables, the hash tables for children, mark free slots with a greater number.
+        if lines > MAX_LINES || well.unpack(geometry).is_err() {
             return Err(BatchError::Well(nodes.len()));
         }
         nodes.push(Node {

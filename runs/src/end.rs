@@ -58,6 +58,8 @@ impl fmt::Display for RunState {
 pub enum EndReason {
     /// Every game is over: no well at the last depth has a child from which a game can continue.
     Over,
+    /// At the next depth, a game could clear more lines than a [`Node`](hatebeam_search::Node) can count.
+    MaxLines,
     /// The depth limit was reached.
     MaxDepth,
     /// One more depth would exceed the cost limit.
@@ -70,18 +72,21 @@ pub enum EndReason {
 
 impl EndReason {
     /// All reasons.
-    pub const ALL: [EndReason; 5] = [
+    pub const ALL: [EndReason; 6] = [
         EndReason::Over,
+        EndReason::MaxLines,
         EndReason::MaxDepth,
         EndReason::MaxCost,
         EndReason::MaxHours,
         EndReason::Interrupted,
     ];
 
-    /// Returns the name of the reason, which is also its serialized form. A limit has the name of the option that sets it.
+    /// Returns the name of the reason, which is also its serialized form. A limit of a run has the name of the option that
+    /// sets it.
     pub const fn name(self) -> &'static str {
         match self {
             EndReason::Over => "over",
+            EndReason::MaxLines => "max-lines",
             EndReason::MaxDepth => "max-depth",
             EndReason::MaxCost => "max-cost",
             EndReason::MaxHours => "max-hours",
@@ -94,7 +99,7 @@ impl EndReason {
         EndReason::ALL.into_iter().find(|end| end.name() == name)
     }
 
-    /// Returns whether a limit ended the search. The run can then be continued with a higher limit.
+    /// Returns whether a limit of the run ended the search. The run can then be continued with a higher limit.
     pub const fn is_limit(self) -> bool {
         matches!(
             self,
@@ -106,6 +111,7 @@ impl EndReason {
     pub const fn words(self) -> &'static str {
         match self {
             EndReason::Over => "searched to the end",
+            EndReason::MaxLines => "stopped at the maximum of 65,534 lines",
             EndReason::MaxDepth => "stopped at its depth limit",
             EndReason::MaxCost => "stopped at its cost limit",
             EndReason::MaxHours => "stopped at its time limit",

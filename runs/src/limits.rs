@@ -2,8 +2,12 @@
 
 use crate::end::EndReason;
 use hatebeam_cost::Micros;
+use hatebeam_search::MAX_LINES;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// Maximum number of lines that a piece clears.
+const LINES_PER_PIECE: u16 = 4;
 
 /// Limits of a run. The search stops before a depth that would exceed a limit if it took as much money or time as the last
 /// depth.
@@ -25,6 +29,8 @@ pub struct Limits {
 pub struct Usage {
     /// Last completed depth.
     pub depth: u32,
+    /// Most lines of any game at this depth.
+    pub best_lines: u16,
     /// Total cost of the run.
     pub cost: Micros,
     /// Cost of the last depth alone.
@@ -46,8 +52,11 @@ pub struct UsedShare {
 
 impl Limits {
     /// Returns the limit that has been reached, or that the next depth would exceed if it took as much money or time as
-    /// the last depth.
+    /// the last depth. The maximum number of lines, which is the same for all runs, is one of these limits.
     pub fn exceeded_by(&self, usage: &Usage) -> Option<EndReason> {
+        if may_exceed_max_lines(usage.best_lines) {
+            return Some(EndReason::MaxLines);
+        }
         let next_cost = usage.cost.saturating_add(usage.depth_cost);
         let next_time = usage.time.saturating_add(usage.depth_time);
         if self.max_depth.is_some_and(|max| usage.depth >= max) {
@@ -108,10 +117,16 @@ impl Limits {
             EndReason::MaxDepth => is_more(self.max_depth, before.max_depth),
             EndReason::MaxCost => is_more(self.max_cost, before.max_cost),
             EndReason::MaxHours => is_more(self.max_time, before.max_time),
-            EndReason::Over => false,
+            EndReason::Over | EndReason::MaxLines => false,
             EndReason::Interrupted => true,
         }
     }
+}
+
+/// Returns whether a game could clear more than [`MAX_LINES`] lines at the next depth. `best_lines` is the most lines of any
+/// game so far.
+pub const fn may_exceed_max_lines(best_lines: u16) -> bool {
+    best_lines > MAX_LINES - LINES_PER_PIECE
 }
 
 /// Serialization of a duration as a number of seconds.
@@ -163,6 +178,7 @@ mod tests {
                 depth_cost: Micros(depth_cost),
                 time: time * SECOND,
                 depth_time: depth_time * SECOND,
+                ..Usage::default()
             })
         };
         assert_eq!(used(99, [500_000, 400_000], [30, 20]), None);
@@ -179,6 +195,23 @@ mod tests {
             ..Usage::default()
         };
         assert_eq!(Limits::default().exceeded_by(&usage), None);
+    }
+
+    #[test]
+    fn search_stops_before_depth_with_more_than_maximum_lines() {
+        let reached = |best_lines| {
+            let usage = Usage {
+                best_lines,
+                ..Usage::default()
+            };
+            Limits::default().exceeded_by(&usage)
+        };
+        assert_eq!(reached(65_530), None);
+        assert_eq!(reached(65_531), Some(EndReason::MaxLines));
+        assert_eq!(reached(u16::MAX), Some(EndReason::MaxLines));
+        // No other limit lets the run continue.
+        assert!(!Limits::default().allow_more_than(&limits(), EndReason::MaxLines));
+        assert!(!EndReason::MaxLines.is_limit());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use network::{
     CLEARS_FEATURES, FEATURES, FeatureLister, MAX_HEADER_BYTES, MAX_NETWORK_BYTES, Network,
     NetworkDigest, NetworkDigestError, NetworkError, NetworkWeights, VALUE_ONE, WEIGHT_ONE,
 };
-pub use node::{Digest, Node, NodeWell, WELL_BYTES};
+pub use node::{Digest, MAX_LINES, Node, NodeWell, WELL_BYTES};
 pub use past::Past;
 pub use record::{ChangedPiece, DepthRecord};
 pub use step::{

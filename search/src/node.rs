@@ -22,6 +22,10 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
+/// Maximum number of lines of a [`Node`]. A search must end before a depth in which a game could clear more. The next
+/// number marks the free slots of a search's tables.
+pub const MAX_LINES: u16 = u16::MAX - 1;
+
 /// A well of at most 160 cells in its packed form ([`Well::pack`]), padded with zeros.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
@@ -83,7 +87,7 @@ pub struct Node {
     /// The well.
     pub well: NodeWell,
     /// Number of lines cleared since the start of the game, including lines cleared before the
-    /// search's first well.
+    /// search's first well, at most [`MAX_LINES`].
     pub lines: u16,
     /// The parent hint: the lowest byte of a parent's [`Well::hash`]. A well has few parents, so one
     /// byte nearly always identifies a parent that was in the previous frontier.

@@ -9,7 +9,7 @@ use super::workers::{EpochWorkers, Explored, internal_error};
 use crate::registry::Member;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
-use hatebeam_runs::{EndReason, Table};
+use hatebeam_runs::{EndReason, Table, may_exceed_max_lines};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -54,12 +54,14 @@ impl RunDriver {
         self.note("");
         let mut pending: Option<Pending> = None;
         let mut cuts = cuts_of(self.manifest());
-        let mut parents = self.manifest().last().map_or(0, |last| last.record.count);
+        let last = self.manifest().last().map(|last| &last.record);
+        let mut parents = last.map_or(0, |last| last.count);
+        let mut best_lines = last.map_or(0, |last| last.best_lines);
         let began = self.parts.env.now();
         let seconds_before = self.seconds;
         loop {
             self.apply_pending().await?;
-            if let Some(end) = self.epoch_end(workers, depth) {
+            if let Some(end) = self.epoch_end(workers, depth, best_lines) {
                 self.commit(pending.take()).await?;
                 return Ok(end);
             }
@@ -83,6 +85,7 @@ impl RunDriver {
                 self.manifest().spec.width,
             );
             parents = frontier.count;
+            best_lines = frontier.best.map_or(0, |node| node.lines);
             if frontier.count == 0 {
                 return Ok(EpochEnd::Run(RunEnd::Over(EndReason::Over)));
             }
@@ -126,12 +129,16 @@ impl RunDriver {
         Ok(explored?)
     }
 
-    /// Returns the reason to end the epoch after this depth. Returns `None` if the epoch continues.
-    fn epoch_end(&self, workers: &EpochWorkers, depth: u32) -> Option<EpochEnd> {
+    /// Returns the reason to end the epoch after this depth, at which games have at most `best_lines` lines. Returns `None`
+    /// if the epoch continues.
+    fn epoch_end(&self, workers: &EpochWorkers, depth: u32, best_lines: u16) -> Option<EpochEnd> {
         let manifest = self.manifest();
         let over = |limit| EpochEnd::Run(RunEnd::Over(limit));
         if manifest.stop_requested {
             Some(EpochEnd::Run(RunEnd::Cancelled))
+        } else if may_exceed_max_lines(best_lines) {
+            // This depth may not be committed yet.
+            Some(over(EndReason::MaxLines))
         } else if manifest.limits.max_depth.is_some_and(|max| depth >= max) {
             Some(over(EndReason::MaxDepth))
         } else if let Some(limit) = self.reached_limit() {

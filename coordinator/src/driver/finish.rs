@@ -37,6 +37,9 @@ impl RunDriver {
             let text = self.budget_text(end);
             self.send_budget_event(end, text);
         }
+        if end == EndReason::MaxLines {
+            self.manifest_mut().note = end.words().to_owned();
+        }
         // Once the end reason is saved, a successor of this coordinator reads the game back and searches no depth.
         self.save().await?;
         let (registry, queue) = (

@@ -53,6 +53,7 @@ impl RunDriver {
         let ledger = self.parts.costs.ledger(&manifest.name).unwrap_or_default();
         manifest.limits.exceeded_by(&Usage {
             depth: last.record.depth,
+            best_lines: last.record.best_lines,
             cost: self.spent(),
             // Excludes the cost of waiting for workers, since the next depth may not have to wait.
             depth_cost: last.cost.saturating_sub(last.waiting),

@@ -2,8 +2,10 @@
 
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
-use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
-use hatebeam_runs::RunState;
+use crate::status::RunStatus;
+use hatebeam_proto::messages::{AnswerKind, FailureKind, Hello, OrderKind};
+use hatebeam_runs::{EndReason, RunState};
+use hatebeam_search::MAX_LINES;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +44,34 @@ async fn two_workers_search_to_the_depth_limit() {
         ["started", "depth", "depth", "finished"]
     );
     process.stop().await.unwrap();
+}
+
+/// Claims that a game has so many lines that the next piece could exceed the maximum.
+fn claim_many_lines(answer: &mut AnswerKind) {
+    if let AnswerKind::Selected(frontier) = answer
+        && let Some(best) = &mut frontier.best
+    {
+        best.lines = MAX_LINES - 3;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_ends_before_a_game_exceeds_the_maximum_number_of_lines() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let script: Script = Box::new(|order| match order {
+        OrderKind::Select(select) if select.depth == 3 => Reaction::Alter(claim_many_lines),
+        // No game has this number of lines, so none could be read back.
+        OrderKind::ReadBack(_) => Reaction::Ignore,
+        _ => Reaction::Obey,
+    });
+    cluster.worker(&process, "w0", script);
+    cluster.submit(&process, DEPTH).await;
+    let has_end = |run: &RunStatus| run.manifest.end.is_some();
+    let run = cluster.wait(&process, has_end).await;
+    assert_eq!(run.manifest.end, Some(EndReason::MaxLines));
+    assert_eq!(run.manifest.note, EndReason::MaxLines.words());
+    cluster.assert_digests(&run.manifest, 3);
 }
 
 #[tokio::test(start_paused = true)]

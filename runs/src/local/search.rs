@@ -68,9 +68,11 @@ impl Clock {
         }
     }
 
-    fn usage(&self, depth: u32) -> Usage {
+    fn usage(&self, frontier: &Frontier) -> Usage {
+        let lines = frontier.nodes().map(|node| node.lines);
         Usage {
-            depth,
+            depth: frontier.depth,
+            best_lines: lines.max().unwrap_or(0),
             time: self.before + self.started.elapsed(),
             depth_time: self.last_depth,
             ..Usage::default()
@@ -119,7 +121,7 @@ impl Run {
         }
         let mut committer = Committer::new(self.store, commit_settings);
         let end = loop {
-            if let Some(limit) = settings.limits.exceeded_by(&clock.usage(frontier.depth)) {
+            if let Some(limit) = settings.limits.exceeded_by(&clock.usage(&frontier)) {
                 break limit;
             }
             let (depth, begun) = (frontier.depth + 1, now());
@@ -195,5 +197,62 @@ impl Run {
         records
             .rfind(|record| record.kept)
             .map(|record| record.depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{RunSpec, WellSpec};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, MAX_LINES, Quiescence};
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
+        fn committed(&mut self, _: &DepthRecord) {}
+        fn damaged(&mut self, _: u32, _: &StoreError) {}
+    }
+
+    #[test]
+    fn run_ends_before_a_game_exceeds_the_maximum_number_of_lines() {
+        let settings = Settings {
+            threads: 2,
+            limits: Limits {
+                max_depth: Some(300),
+                ..Limits::default()
+            },
+            group: GroupLimits::default(),
+        };
+        let mut spec = RunSpec::new(
+            200,
+            EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off),
+        );
+        // Games in this well never end.
+        spec.well = WellSpec {
+            columns: 4,
+            rows: 4,
+            ..spec.well
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Run::open_or_create(dir.path(), &spec, None).unwrap();
+        run.start.lines = MAX_LINES - 20;
+        for _ in 0..2 {
+            let (searched, end) = run
+                .search(&settings, &AtomicBool::new(false), &mut Silent)
+                .unwrap();
+            assert_eq!(end, EndReason::MaxLines);
+            let depths = searched.store.depths();
+            let lines: Vec<u16> = depths.iter().map(|depth| depth.best_lines).collect();
+            let (last, before) = lines.split_last().unwrap();
+            assert!((MAX_LINES - 3..=MAX_LINES).contains(last), "{lines:?}");
+            assert!(
+                before.iter().all(|&lines| lines <= MAX_LINES - 4),
+                "{lines:?}"
+            );
+            assert!(depths.iter().all(|depth| depth.count > 0));
+            // A search of the ended run adds no depth.
+            run = searched;
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, rank, score_of};
 use super::layout::ShardLayout;
 use super::pool::on_threads;
 use super::{lock, sort};
-use crate::node::{Node, NodeWell};
+use crate::node::{MAX_LINES, Node, NodeWell};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -258,8 +258,8 @@ impl Candidates {
 #[derive(Default)]
 pub struct SortBuffer(Vec<(usize, Candidate)>);
 
-/// The value of [`Node::lines`] that marks a free slot. No game clears this many lines.
-const FREE: u16 = u16::MAX;
+/// The value of [`Node::lines`] that marks a free slot. Searches end before a game clears this many lines.
+const FREE: u16 = MAX_LINES + 1;
 
 /// A hash table with open addressing for the best children in one range of hashes. Lookups compare
 /// whole wells, not only their hashes.
