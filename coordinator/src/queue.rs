@@ -143,6 +143,10 @@ impl RunQueue {
         self.changed();
     }
 
+    pub(crate) fn is_unread(&self, run: &str) -> bool {
+        self.runs().unread.contains(run)
+    }
+
     /// Returns the runs whose manifests could not be read, but may be intact.
     pub(crate) fn unread(&self) -> Vec<String> {
         self.runs().unread.iter().cloned().collect()

@@ -27,41 +27,53 @@ impl Parts {
         Ok(self.objects.put(&key, Vec::new().into()).await?)
     }
 
-    /// Adds a run to the queue if it is open in the object store but not in the queue, or if the queue has it as unread.
+    /// Adds a run to the queue if it is open in the object store but not in the queue.
     async fn adopt(&self, run: &str) -> Result<(), ManifestError> {
         let _idle = self.idle_manifests.lock().await;
         let known = self.queue.manifest(run);
         if known.is_some_and(|manifest| manifest.is_open()) {
             return Ok(());
         }
-        let is_unread = self.queue.unread().iter().any(|name| name == run);
         let loaded = VersionedManifest::load(&self.objects, run, self.conditional).await;
         match loaded {
-            Ok(versioned) if versioned.manifest.is_open() || is_unread => {
-                tracing::info!(run, "adopted run that was missing from the queue");
+            Ok(versioned) if versioned.manifest.is_open() => {
+                tracing::info!(run, "adopted run that another coordinator had accepted");
                 self.queue.put(&versioned.manifest);
                 self.queue.notify_updates();
                 Ok(())
             }
             // The run has ended.
             Ok(_) => Ok(()),
-            Err(error) if is_unread && !error.is_unreadable() => Err(error),
             Err(error) if error.is_transient() => Err(error),
             // The manifest was not written, or it cannot be read.
-            Err(_) => {
-                self.queue.remove_unread(run);
-                Ok(())
-            }
+            Err(_) => Ok(()),
         }
     }
 
-    /// Adopts the unread runs and the run of each note. Returns the keys of the notes.
-    async fn adopt_all(&self) -> Result<Vec<String>, ManifestError> {
-        for run in self.queue.unread() {
-            if let Err(error) = self.adopt(&run).await {
-                tracing::warn!(run, %error, "cannot read run: trying again later");
-            }
+    /// Reads the manifest of an unread run again, and adds the run to the queue.
+    async fn read_again(&self, run: &str) {
+        // Reading may take long while the object store is slow, so it does not hold the lock.
+        let loaded = VersionedManifest::load(&self.objects, run, self.conditional).await;
+        let _idle = self.idle_manifests.lock().await;
+        if !self.queue.is_unread(run) {
+            return;
         }
+        match loaded {
+            Ok(versioned) => {
+                tracing::info!(run, "read run that could not be read at the start");
+                self.queue.put(&versioned.manifest);
+                self.queue.notify_updates();
+            }
+            Err(error) if error.is_unreadable() => {
+                tracing::warn!(run, %error, "skipped unreadable run");
+                self.queue.remove_unread(run);
+            }
+            Err(error) => tracing::warn!(run, %error, "cannot read run: trying again later"),
+        }
+    }
+
+    /// Adopts the run of each note. Returns the keys of the notes.
+    async fn adopt_all(&self) -> Result<Vec<String>, ManifestError> {
         let mut keys = Vec::new();
         for note in self.objects.list(PREFIX).await? {
             if let Some(run) = run_of(&note.key) {
@@ -87,6 +99,9 @@ pub(crate) async fn keep_adopting(
 ) -> Infallible {
     loop {
         tokio::time::sleep(INTERVAL).await;
+        for run in parts.queue.unread() {
+            parts.read_again(&run).await;
+        }
         let keys = match parts.adopt_all().await {
             Ok(keys) => keys,
             Err(error) => {
