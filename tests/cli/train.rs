@@ -3,7 +3,7 @@
 use crate::state::State;
 use crate::support::{command, run};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
@@ -118,8 +118,23 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
         other.to_str().unwrap(),
     ];
     assert!(run(&args).error(2).contains("another recipe"));
+}
 
-    // A run with the network records the digest of the network.
+/// Trains a network for one generation. Returns its file.
+fn trained_network(folder: &Path) -> PathBuf {
+    let recipe = folder.join("recipe.toml");
+    fs::write(&recipe, RECIPE).unwrap();
+    let training = folder.join("training");
+    let recipe = recipe.to_str().unwrap();
+    train(&training, &["--recipe", recipe, "--generations", "1"]);
+    training.join("network")
+}
+
+#[test]
+fn run_names_its_network_and_refuses_a_damaged_or_unneeded_one() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = trained_network(temp.path());
+    let network = fs::read(&path).unwrap();
     let state = State::new("network");
     let path = path.to_str().unwrap();
     let found = state.search(&["--width", "50", "--evaluator", path]);
@@ -134,11 +149,27 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
         .join(found.name())
         .join("manifest.json");
     assert!(fs::read_to_string(manifest).unwrap().contains(&digest));
-    // The run can be shown without the network's file, but neither resumed nor repaired.
-    let shown = state.run(&["runs", "show", found.name()]).silent_results();
-    assert!(shown.contains("network"), "{shown}");
+    let other = state.search(&["--width", "52", "--evaluator", "plain", "--max-depth", "1"]);
+    let with_file = ["resume", other.name(), "--evaluator", path];
+    let error = state.run(&with_file).error(1);
+    assert!(error.contains("the run has the evaluator plain"), "{error}");
+    let mut damaged = network.clone();
+    damaged[100_000] ^= 1;
+    fs::write(path, damaged).unwrap();
+    let error = run(&["run", "--width", "50", "--evaluator", path]).error(1);
+    assert!(error.contains("damaged"), "{error}");
+}
+
+#[test]
+fn run_can_be_shown_but_not_continued_without_the_file_of_its_network() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = trained_network(temp.path());
+    let path = path.to_str().unwrap();
+    let state = State::new("network-file");
     let args = ["--width", "51", "--evaluator", path, "--max-depth", "3"];
     let begun = state.search(&args).name().to_owned();
+    let shown = state.run(&["runs", "show", &begun]).silent_results();
+    assert!(shown.contains("network"), "{shown}");
     // A run that is refused keeps its older format, which a program that can search it may need.
     let manifest = state.path().join("runs").join(&begun).join("manifest.json");
     let older = fs::read_to_string(&manifest).unwrap();
@@ -150,7 +181,7 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
     ] {
         let error = state.run(command).error(1);
         assert!(
-            error.contains(&digest) && error.contains("--evaluator"),
+            error.contains("is not available") && error.contains("--evaluator"),
             "{error}"
         );
         assert!(!error.contains("hatebeam resume"), "{error}");
@@ -167,15 +198,6 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
         let with_file = [command, &[&begun, "--evaluator", path]].concat();
         state.run(&with_file).silent_results();
     }
-    let other = state.search(&["--width", "52", "--evaluator", "plain", "--max-depth", "1"]);
-    let with_file = ["resume", other.name(), "--evaluator", path];
-    let error = state.run(&with_file).error(1);
-    assert!(error.contains("the run has the evaluator plain"), "{error}");
-    let mut damaged = network.clone();
-    damaged[100_000] ^= 1;
-    fs::write(path, damaged).unwrap();
-    let error = run(&["run", "--width", "50", "--evaluator", path]).error(1);
-    assert!(error.contains("damaged"), "{error}");
 }
 
 #[test]

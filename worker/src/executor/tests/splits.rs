@@ -10,6 +10,20 @@ struct Stored {
     tables: Vec<Table>,
 }
 
+/// Begins the first epoch, searches nine depths, and returns the last one.
+async fn store_depths(epoch: &Epoch<'_>, names: &[&str]) -> Stored {
+    epoch.prepare(&prepare(WIDTH, names)).await;
+    let mut stored = Stored {
+        depth: 9,
+        shards: 4,
+        tables: Vec::new(),
+    };
+    for depth in 1..=stored.depth {
+        stored.tables = epoch.depth(depth).await.1;
+    }
+    stored
+}
+
 /// Returns the order that begins an epoch with these workers for the worker at index `member`. The `shards` shards are
 /// assigned to the workers in turn.
 fn order_for(stored: &Stored, names: &[&str], shards: usize, member: usize) -> Prepare {
@@ -58,15 +72,7 @@ async fn epochs_with_more_or_fewer_shards_find_same_digests() {
         number: 1,
         width: WIDTH,
     };
-    first.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
-    let mut stored = Stored {
-        depth: 9,
-        shards: 4,
-        tables: Vec::new(),
-    };
-    for depth in 1..=stored.depth {
-        stored.tables = first.depth(depth).await.1;
-    }
+    let mut stored = store_depths(&first, &["w0", "w1"]).await;
     assert_eq!(stored.tables.len(), 4);
 
     // A worker joins, and each shard is split into four. The first two workers hold two of the four tables.
@@ -136,15 +142,7 @@ async fn order_that_supersedes_a_slow_order_to_prepare_succeeds() {
         number: 1,
         width: WIDTH,
     };
-    first.prepare(&prepare(WIDTH, &["w0"])).await;
-    let mut stored = Stored {
-        depth: 9,
-        shards: 4,
-        tables: Vec::new(),
-    };
-    for depth in 1..=stored.depth {
-        stored.tables = first.depth(depth).await.1;
-    }
+    let stored = store_depths(&first, &["w0"]).await;
     cluster.objects =
         Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Slow)).unwrap();
     let w1 = cluster.worker("w1");
