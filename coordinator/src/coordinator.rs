@@ -184,8 +184,8 @@ fn assemble(
     (parts, deletion)
 }
 
-/// Adds all readable runs to the queue, notes the runs that may be readable later, and delivers the end-of-run events that earlier coordinators left in the
-/// object store.
+/// Adds all readable runs to the queue, remembers those that may be readable later, and delivers the end-of-run events that
+/// earlier coordinators left in the object store.
 async fn read_runs(parts: &Parts) -> Result<(), CoordinatorError> {
     let found = list_manifests(&parts.objects, parts.conditional).await;
     for listed in found.map_err(CoordinatorError::Runs)? {

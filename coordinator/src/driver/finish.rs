@@ -37,9 +37,6 @@ impl RunDriver {
             let text = self.budget_text(end);
             self.send_budget_event(end, text);
         }
-        if end == EndReason::MaxLines {
-            self.manifest_mut().note = end.words().to_owned();
-        }
         // Once the end reason is saved, a successor of this coordinator reads the game back and searches no depth.
         self.save().await?;
         let (registry, queue) = (
@@ -68,6 +65,9 @@ impl RunDriver {
                 .map_or_else(Vec::new, |result| result.files.clone()),
         };
         self.manifest_mut().result = result;
+        if end == EndReason::MaxLines && self.manifest().note.is_empty() {
+            self.manifest_mut().note = end.words().to_owned();
+        }
         self.close(RunState::Finished, finished).await?;
         collect(&self.parts, self.manifest()).await;
         Ok(true)

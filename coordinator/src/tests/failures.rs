@@ -2,7 +2,6 @@
 
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
-use crate::status::RunStatus;
 use hatebeam_proto::messages::{AnswerKind, FailureKind, Hello, OrderKind};
 use hatebeam_runs::{EndReason, RunState};
 use hatebeam_search::MAX_LINES;
@@ -61,14 +60,11 @@ async fn run_ends_before_a_game_exceeds_the_maximum_number_of_lines() {
     let process = cluster.coordinator("a").await;
     let script: Script = Box::new(|order| match order {
         OrderKind::Select(select) if select.depth == 3 => Reaction::Alter(claim_many_lines),
-        // No game has this number of lines, so none could be read back.
-        OrderKind::ReadBack(_) => Reaction::Ignore,
         _ => Reaction::Obey,
     });
     cluster.worker(&process, "w0", script);
     cluster.submit(&process, DEPTH).await;
-    let has_end = |run: &RunStatus| run.manifest.end.is_some();
-    let run = cluster.wait(&process, has_end).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
     assert_eq!(run.manifest.end, Some(EndReason::MaxLines));
     assert_eq!(run.manifest.note, EndReason::MaxLines.words());
     cluster.assert_digests(&run.manifest, 3);
