@@ -189,12 +189,15 @@ fn main() {
         .position(|arg| arg == "--width")
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
-    let network = Network::shipped("network").expect("the program contains this network");
-    let network = EvaluatorKind::Network(network.digest());
+    let network = |name: &str| {
+        Network::shipped(name).map(|network| EvaluatorKind::Network(network.digest()))
+    };
     let only = |option: &str| {
         let at = args.iter().position(|arg| arg == option)?;
-        let mut kinds = EvaluatorKind::ALL.into_iter().chain([network]);
-        kinds.find(|kind| Some(kind.name()) == args.get(at + 1).map(String::as_str))
+        let name = args.get(at + 1).map_or("", String::as_str);
+        let mut kinds = EvaluatorKind::ALL.into_iter();
+        let kind = kinds.find(|kind| kind.name() == name).or(network(name));
+        Some(kind.unwrap_or_else(|| panic!("{option} {name}: unknown evaluator")))
     };
     if let Some(kind) = only("--step") {
         beam(width, kind, Quiescence::Off);
@@ -215,5 +218,6 @@ fn main() {
         beam(width, EvaluatorKind::Patterns, quiescence);
     }
     beam(width, EvaluatorKind::PlainHoles, Quiescence::Off);
+    let network = network("network").expect("the program contains this network");
     beam(width, network, Quiescence::Off);
 }
