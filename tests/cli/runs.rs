@@ -147,6 +147,35 @@ fn repair_removes_damaged_depth() {
 }
 
 #[test]
+fn lost_records_are_reported_and_searched_again() {
+    let state = State::new("lost");
+    let search = state.search(&["--width", "60", "--name", "lost"]);
+    let digests = state.digests("lost");
+    let depths = Path::new(search.summary["folder"].as_str().unwrap()).join("depths.jsonl");
+    // The last line contains the records of several depths.
+    let mut bytes = fs::read(&depths).unwrap();
+    let at = bytes.len() - 10;
+    bytes[at] ^= 1;
+    fs::write(&depths, bytes).unwrap();
+    for command in [&["show", "lost", "--verify"][..], &["repair", "lost"]] {
+        let (_, error) = state.run(&[&["runs"], command].concat()).late_error();
+        for part in [
+            "the records of the depths ",
+            " are lost",
+            "hatebeam resume ",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+    let resumed = Search::parse(state.run(&["resume", "lost", "--json", "-q"]));
+    for field in ["end", "depth", "digest", "replay"] {
+        assert_eq!(resumed.summary[field], search.summary[field], "{field}");
+    }
+    assert_eq!(state.digests("lost"), digests);
+    state.run(&["runs", "show", "lost", "--verify"]).results();
+}
+
+#[test]
 fn missing_depths_are_reported_and_recomputed() {
     let state = State::new("missing");
     let begin = ["--width", "60", "--name", "gaps", "--max-depth", "0"];

@@ -14,6 +14,7 @@ use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -188,6 +189,7 @@ impl ShowArgs {
                 "result": result, "stored_bytes": store.stored_bytes(),
                 "damaged": checked.as_ref().map(problems),
                 "missing": checked.as_ref().map(|checked| &checked.missing),
+                "lost": checked.as_ref().and_then(|checked| checked.lost.as_ref()).map(|lost| [lost.start(), lost.end()]),
             }))?;
         } else {
             output::print(run_details(&run))?;
@@ -201,6 +203,9 @@ impl ShowArgs {
             Some(_) if self.json => Err(Failure::Printed.into()),
             Some(problem) => {
                 let selecting = self.local.state.selecting(run.store().dir());
+                if checked.lost.is_some() {
+                    bail!("{problem}: search them again with `hatebeam resume {selecting}`")
+                }
                 bail!("{problem}: recompute these depths with `hatebeam runs repair {selecting}`")
             }
         }
@@ -213,6 +218,8 @@ struct Checked {
     damaged: Vec<(u32, StoreError)>,
     /// Depths without tables that the retention rule keeps.
     missing: Vec<u32>,
+    /// Depths whose records are lost.
+    lost: Option<RangeInclusive<u32>>,
 }
 
 impl Checked {
@@ -220,6 +227,7 @@ impl Checked {
         Checked {
             damaged: run.store().verify(),
             missing: run.missing().collect(),
+            lost: run.lost(),
         }
     }
 
@@ -230,13 +238,20 @@ impl Checked {
             let kept = kept(keep);
             format!("depth {depth} has no tables, although the run was created to keep {kept}")
         });
-        let mut problems = damaged.chain(missing);
+        // The lost depths come first, because a repair does not find them.
+        let lost = self.lost.iter().map(|lost| lost_in_words(lost));
+        let mut problems = lost.chain(damaged).chain(missing);
         let first = problems.next()?;
         Some(match problems.count() {
             0 => first,
             more => format!("{first} (and {more} more)"),
         })
     }
+}
+
+fn lost_in_words(lost: &RangeInclusive<u32>) -> String {
+    let (first, last) = (lost.start(), lost.end());
+    format!("the records of the depths {first} to {last} are lost, although the run has a result")
 }
 
 /// Describes the depths that a retention rule keeps.
@@ -281,7 +296,14 @@ impl RepairArgs {
             return Err(Failure::Interrupted.into());
         }
         if self.json {
-            return output::print_json(&serde_json::json!({ "repaired": repaired }));
+            output::print_json(&serde_json::json!({ "repaired": repaired }))?;
+        }
+        if let Some(lost) = run.lost() {
+            let (problem, selecting) = (lost_in_words(&lost), self.local.state.selecting(&dir));
+            bail!("{problem}: search them again with `hatebeam resume {selecting}`");
+        }
+        if self.json {
+            return Ok(());
         }
         if repaired.is_empty() {
             return output::print("all stored data is intact\n");

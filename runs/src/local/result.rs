@@ -13,6 +13,7 @@ use hatebeam_report::{
 use hatebeam_store::{RunStore, StoreError, write_whole};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -53,9 +54,19 @@ impl SearchResult {
 }
 
 /// Returns the result of the run in `store` if the run has ended. Returns `None` for a result that this
-/// version cannot read, so that the run can be resumed.
+/// version cannot read, and for one that counts depths without a record, so that the run can be resumed.
 pub fn result_of(store: &RunStore) -> Option<SearchResult> {
-    store.result().and_then(parsed)
+    let result = store.result().and_then(parsed)?;
+    lost_depths(store, &result).is_none().then_some(result)
+}
+
+/// Returns the depths that a result counts, but of which the store has no record.
+fn lost_depths(store: &RunStore, result: &SearchResult) -> Option<RangeInclusive<u32>> {
+    let first = store
+        .depths()
+        .last()
+        .map_or(0, |last| last.depth.saturating_add(1));
+    (first <= result.depth).then_some(first..=result.depth)
 }
 
 /// Parses a stored result. Returns `None` if this version cannot read it.
@@ -234,6 +245,13 @@ impl Run {
             peak_rss_bytes,
             stored_bytes: self.store.stored_bytes(),
         })
+    }
+
+    /// Returns the depths that the stored result counts, but whose records are lost, because the end of the file with
+    /// the records is damaged. A search finds these depths again.
+    pub fn lost(&self) -> Option<RangeInclusive<u32>> {
+        let result = self.store.result().and_then(parsed)?;
+        lost_depths(&self.store, &result)
     }
 
     /// Stores the result in the run's folder, which marks the run as ended.
