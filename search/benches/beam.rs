@@ -189,9 +189,8 @@ fn main() {
         .position(|arg| arg == "--width")
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
-    let network = |name: &str| {
-        Network::shipped(name).map(|network| EvaluatorKind::Network(network.digest()))
-    };
+    let network =
+        |name: &str| Network::shipped(name).map(|network| EvaluatorKind::Network(network.digest()));
     let only = |option: &str| {
         let at = args.iter().position(|arg| arg == option)?;
         let name = args.get(at + 1).map_or("", String::as_str);
