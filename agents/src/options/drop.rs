@@ -21,7 +21,7 @@ pub struct DropOptions {
     /// Number of rows, 1 to 56
     #[arg(long, value_name = "N", default_value_t = 20)]
     height: usize,
-    /// Set of pieces: standard, small (one to four cells), or a file with pieces drawn in # and .
+    /// Set of pieces: standard, small (one to four cells), or a file in which # is a cell of a piece and . is empty space
     #[arg(long, value_name = "SET", default_value = "standard")]
     pieces: String,
     /// Draw pieces from bags that contain each piece once, instead of independently

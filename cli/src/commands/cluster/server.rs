@@ -29,7 +29,8 @@ pub(super) struct ServerArgs {
     /// Stop when standard input ends, for example because the parent process has died
     #[arg(long)]
     pub(super) stop_with_stdin: bool,
-    /// Format of log lines
+    /// Format of log lines; the variable HATEBEAM_LOG selects levels and modules, such as debug or
+    /// hatebeam_coordinator=debug,info
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = log_format_parser())]
     log_format: LogFormat,
     #[command(flatten)]

@@ -6,6 +6,8 @@ use super::watch::print_end;
 
 const HELP: &str = "\
 Prints the run when it has ended. The exit code is 0 if the run finished, and 1 if it failed or was cancelled.
+If the connection to the coordinator is lost, the command reconnects. After two minutes without the coordinator, it exits
+with an error.
 
 Examples:
   hatebeam wait
