@@ -29,7 +29,7 @@ enum NesCommand {
     #[command(after_help = text::PLAY_HELP)]
     Play {
         /// Search that plays [default: none if --weights is given, or else bfs]
-        #[arg(long, value_name = "NAME", value_parser = search_names())]
+        #[arg(long, value_name = "NAME", value_parser = search_names(0))]
         search: Option<String>,
         #[command(flatten)]
         games: GamesArgs,
@@ -38,7 +38,7 @@ enum NesCommand {
     #[command(after_help = text::COMPARE_HELP)]
     Compare {
         /// Searches to compare
-        #[arg(value_name = "SEARCH", required = true, value_parser = search_names())]
+        #[arg(value_name = "SEARCH", required = true, value_parser = search_names(0))]
         searches: Vec<String>,
         #[command(flatten)]
         games: GamesArgs,
@@ -49,7 +49,7 @@ enum NesCommand {
         #[command(flatten)]
         tuning: TuningArgs,
         /// Search whose weights to tune; `learn` learns those of `learned`
-        #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names())]
+        #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names(1))]
         search: String,
         /// Weights file to start from; its search replaces --search [default: the search's weights]
         #[arg(long, value_name = "FILE")]
@@ -111,8 +111,11 @@ impl GamesArgs {
     }
 }
 
-fn search_names() -> clap::builder::PossibleValuesParser {
-    let searches = SEARCHES.iter();
+/// Returns a parser for the names of searches with at least `least` named weights.
+fn search_names(least: usize) -> clap::builder::PossibleValuesParser {
+    let searches = SEARCHES
+        .iter()
+        .filter(|search| search.weight_names.len() >= least);
     names(searches.map(|search| (search.name, search.description)))
 }
 
