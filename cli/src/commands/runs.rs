@@ -239,7 +239,7 @@ impl Checked {
             format!("depth {depth} has no tables, although the run was created to keep {kept}")
         });
         // The lost depths come first, because a repair does not find them.
-        let lost = self.lost.iter().map(|lost| lost_in_words(lost));
+        let lost = self.lost.iter().map(lost_in_words);
         let mut problems = lost.chain(damaged).chain(missing);
         let first = problems.next()?;
         Some(match problems.count() {
