@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
 use thiserror::Error;
+use time::format_description::well_known::Iso8601;
+use time::{Date, OffsetDateTime};
 
 /// A machine type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -168,17 +170,9 @@ const OLD_DAYS: u64 = 365;
 
 /// Returns the number of days from 1 January 1970 to a date such as `2025-01-31`, or `None` if the text is not a date.
 fn days_since_1970(date: &str) -> Option<u64> {
-    let mut parts = date.splitn(3, '-').map(str::parse::<u64>);
-    let (year, month, day) = (
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-    );
-    // Here a year begins in March, so that a leap day is the last day of its year.
-    let year = if month < 3 { year - 1 } else { year };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let leap_days = year / 4 - year / 100 + year / 400;
-    (year * 365 + leap_days + day_of_year).checked_sub(719_468)
+    let date = Date::parse(date, &Iso8601::DATE).ok()?;
+    let days = date - OffsetDateTime::UNIX_EPOCH.date();
+    u64::try_from(days.whole_days()).ok()
 }
 
 /// Error for a machine type that the table does not contain.

@@ -3,7 +3,7 @@
 use crate::error::ApiError;
 use hatebeam_cost::{Estimate, Micros};
 use hatebeam_proto::v1;
-use hatebeam_runs::RunSpec;
+use hatebeam_runs::{RunSpec, seconds_of_hours};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -77,10 +77,9 @@ fn micros(dollars: f64) -> Result<u64, ApiError> {
     Ok(Micros::from_dollars(dollars).0)
 }
 
-/// Converts hours to seconds. Rounds up, because 0 seconds means that there is no limit.
 fn seconds(hours: f64) -> Result<u64, ApiError> {
     check_limit(hours, MAX_HOURS, "max_hours")?;
-    Ok((hours * 3600.0).ceil() as u64)
+    Ok(seconds_of_hours(hours))
 }
 
 fn check_limit(value: f64, most: f64, name: &str) -> Result<(), ApiError> {

@@ -124,11 +124,6 @@ impl<T> Sender<T> {
     pub fn borrow(&self) -> RwLockReadGuard<'_, T> {
         self.0.borrow()
     }
-
-    /// Returns the number of receivers.
-    pub fn receiver_count(&self) -> usize {
-        self.0.state().receivers
-    }
 }
 
 impl<T> Clone for Sender<T> {
@@ -185,11 +180,6 @@ impl<T> Receiver<T> {
     /// Marks the current value as seen.
     pub fn mark_unchanged(&mut self) {
         self.seen = self.shared.state().version;
-    }
-
-    /// Marks the current value as unseen.
-    pub fn mark_changed(&mut self) {
-        self.seen = self.seen.wrapping_sub(1);
     }
 
     /// Returns whether the current value has not been seen.

@@ -14,10 +14,8 @@ async fn receiver_is_notified_of_the_last_value_once() {
     assert_eq!(receiver.changed().await, Ok(()));
     assert_eq!(*receiver.borrow(), 5);
     assert!(timeout(Duration::ZERO, receiver.changed()).await.is_err());
-    let mut late = sender.subscribe();
+    let late = sender.subscribe();
     assert_eq!(late.has_changed(), Ok(false));
-    late.mark_changed();
-    assert_eq!(late.changed().await, Ok(()));
     assert!(!sender.send_if_modified(|_| false));
     assert_eq!(late.has_changed(), Ok(false));
 }
@@ -53,7 +51,6 @@ async fn receiver_reports_closed_channel_after_the_last_value() {
     assert_eq!(waits.await.unwrap(), Err(Closed));
     let sender = watch::Sender::new(0);
     assert_eq!(sender.send(1), Err(Closed));
-    assert_eq!(sender.receiver_count(), 0);
 }
 
 #[tokio::test]

@@ -87,13 +87,12 @@ impl Token {
 
     /// Returns whether `other` equals the token. The duration of the comparison depends only on the lengths, which
     /// are not secret.
-    fn is(&self, other: &[u8]) -> bool {
+    pub fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()
     }
 
-    /// Returns the text of the token, for writing it to a file.
-    #[cfg(feature = "certs")]
-    pub(crate) fn reveal(&self) -> &str {
+    /// Returns the text of the token, for writing it to a file or sending it to the caller that owns it.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

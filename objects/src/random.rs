@@ -1,12 +1,12 @@
-//! Random numbers for retry jitter and for names.
+//! Random numbers for retry jitter, for names, and for tests.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A source of random numbers: the operating system (the default) or a seeded generator. Clones of a seeded source
-/// share one sequence.
+/// A source of random numbers: the operating system (the default) or a seeded SplitMix64 generator. Clones of a seeded
+/// source share one sequence.
 #[derive(Clone, Default)]
 pub struct Random(Option<Arc<AtomicU64>>);
 
@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// Returns the next random number.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         /// Increment of SplitMix64: 2⁶⁴ divided by the golden ratio.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let Some(state) = &self.0 else {

@@ -123,27 +123,8 @@ pub fn known_stem<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hatebeam_game::{Enemy, Geometry, decode};
-
-    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
-
-    fn film() -> Film {
-        Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap()
-    }
-
-    fn facts() -> Facts {
-        Facts {
-            run: "r".to_owned(),
-            width: 25_000_000,
-            evaluator: "patterns",
-            quiescence: "off",
-            spec: "{}".to_owned(),
-            geometry: Geometry::STANDARD,
-            end: "searched to the end",
-            depths: Vec::new(),
-            scores: None,
-        }
-    }
+    use crate::testing::{facts, film};
+    use hatebeam_game::decode;
 
     #[test]
     fn stem_contains_score_pieces_width_and_date() {
@@ -172,7 +153,7 @@ mod tests {
 
     #[test]
     fn all_formats_are_deterministic_and_contain_the_same_game() {
-        let (film, facts) = (film(), facts());
+        let (film, facts) = (film(), facts(25_000_000));
         let render = |format: Format| {
             let text = format.render(&film, &facts);
             assert_eq!(text, format.render(&film, &facts));

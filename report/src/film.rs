@@ -163,9 +163,8 @@ fn rows_to_hex(geometry: Geometry, rows: &[u16]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::RECORD;
     use hatebeam_game::{Well, play};
-
-    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
 
     fn film(replay: &str) -> Film {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()

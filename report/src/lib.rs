@@ -11,6 +11,8 @@ mod numbers;
 mod page;
 mod picture;
 mod save;
+#[cfg(test)]
+mod testing;
 
 pub use causes::with_causes;
 pub use facts::{Facts, Scores};

@@ -239,10 +239,9 @@ fn place_piece(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&Film
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::film;
     use hatebeam_game::{Enemy, Geometry, Key};
     use proptest::prelude::*;
-
-    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
 
     fn grids(film: &Film) -> Vec<Grid> {
         let mut grid = initial_grid(film);
@@ -257,7 +256,7 @@ mod tests {
     /// Checks that no cell is grey, which is the colour of cells whose piece is unknown.
     #[test]
     fn cells_of_record_game_have_the_colours_of_their_pieces() {
-        let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
+        let film = film();
         let grids = grids(&film);
         for (pieces, grid) in grids.iter().enumerate() {
             let cells: Vec<u8> = grid.iter().flatten().flatten().copied().collect();
@@ -279,7 +278,7 @@ mod tests {
 
     #[test]
     fn picture_shows_score_and_limits_number_of_wells() {
-        let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
+        let film = film();
         let drawn = picture(&film, "a beam of <3> & more");
         for text in [
             ">148 lines<",

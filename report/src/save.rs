@@ -111,24 +111,10 @@ pub fn save_files_blocking<S: FileSink>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hatebeam_game::{Enemy, Geometry};
-
-    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
+    use crate::testing::{facts, film};
 
     fn files(existing: &[&str]) -> GameFiles {
-        let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
-        let facts = Facts {
-            run: "r".to_owned(),
-            width: 10,
-            evaluator: "patterns",
-            quiescence: "off",
-            spec: "{}".to_owned(),
-            geometry: Geometry::STANDARD,
-            end: "searched to the end",
-            depths: Vec::new(),
-            scores: None,
-        };
-        GameFiles::new(film, facts, existing.iter().copied(), "2026-11-21")
+        GameFiles::new(film(), facts(10), existing.iter().copied(), "2026-11-21")
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub use game_result::GameResult;
 pub use garbage::{Garbage, collect_garbage, remove_run};
 #[cfg(feature = "objects")]
 pub use lease::{LEASE, coordinator_uri};
-pub use limits::{Limits, Usage, UsedShare, may_exceed_max_lines};
+pub use limits::{Limits, Usage, UsedShare, may_exceed_max_lines, seconds_of_hours};
 pub use local::{
     ConcludeError, FindError, GroupLimits, Observer, REPLAYS, Run, RunError, RunHead, SaveError,
     SearchEnd, SearchResult, Settings, StateFolder, copy_replays, result_of,

@@ -129,6 +129,11 @@ pub const fn may_exceed_max_lines(best_lines: u16) -> bool {
     best_lines > MAX_LINES - LINES_PER_PIECE
 }
 
+/// Converts a time limit in hours to seconds. Rounds up, because the protocol encodes no limit as 0 seconds.
+pub fn seconds_of_hours(hours: f64) -> u64 {
+    (hours * 3600.0).ceil() as u64
+}
+
 /// Serialization of a duration as a number of seconds.
 mod seconds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

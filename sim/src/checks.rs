@@ -10,16 +10,13 @@ use crate::trace::Trace;
 use bytes::Bytes;
 use hatebeam_objects::faults::{Call, Operation};
 use hatebeam_objects::{Memory, ObjectError, Objects, Options, Stored};
-use hatebeam_runs::{EndReason, Manifest, RUNS, Retention, RunState, Table, TableList};
+use hatebeam_runs::{EndReason, LEASE, Manifest, RUNS, Retention, RunState, Table, TableList};
 use manifests::{changes, check_owner, check_record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-
-/// Key of the lease object, with which a coordinator shows that it is active.
-const LEASE: &str = "coordinator.json";
 
 /// Time after a fault during which a coordinator may fail to renew its lease. A hanging request lasts up to six
 /// minutes.

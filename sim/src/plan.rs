@@ -5,7 +5,7 @@ use crate::faults::{Effect, StoreMode, Trigger};
 use crate::learned;
 use crate::rng::Rng;
 use hatebeam_objects::faults::Operation;
-use hatebeam_runs::{Retention, RunSpec, WellSpec};
+use hatebeam_runs::{LEASE, Retention, RunSpec, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use std::fmt;
 use std::str::FromStr;
@@ -501,7 +501,7 @@ fn jump(rng: &Rng, target: Target) -> Action {
 /// intermediate state.
 const REQUESTS: [(Operation, &str); 7] = [
     (Operation::PutIf, "manifest.json"),
-    (Operation::PutIf, "coordinator.json"),
+    (Operation::PutIf, LEASE),
     (Operation::Put, "tables/"),
     (Operation::Put, "replays/"),
     (Operation::List, "frontier"),

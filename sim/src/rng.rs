@@ -1,30 +1,22 @@
 //! A random number generator that depends only on its seed.
 
+use hatebeam_objects::Random;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Increment of SplitMix64: 2⁶⁴ divided by the golden ratio.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// A SplitMix64 generator, which several tasks can share.
+/// A generator that several tasks can share.
 #[derive(Debug)]
-pub struct Rng(Mutex<u64>);
+pub struct Rng(Random);
 
 impl Rng {
     /// Creates a generator from a seed.
     pub fn seeded(seed: u64) -> Rng {
-        Rng(Mutex::new(seed))
+        Rng(Random::seeded(seed))
     }
 
     /// Returns the next number.
     pub fn next(&self) -> u64 {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = state.wrapping_add(STEP);
-        let mut mixed = *state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.number()
     }
 
     /// Returns a new, independent generator. Its numbers do not depend on later draws from this generator.

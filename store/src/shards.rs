@@ -12,7 +12,7 @@
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir};
-use crate::table::{self, Key, TableWriter};
+use crate::table::{self, DB_DIR, Key, TABLES, TableWriter};
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, Node, NodeWell};
 use rocksdb::{
@@ -20,8 +20,6 @@ use rocksdb::{
 };
 use std::path::{Path, PathBuf};
 
-const DB_DIR: &str = "db";
-const TABLES: &str = "tables";
 const CACHE_BYTES: usize = 32 << 20;
 
 /// A table that has been written to a file.

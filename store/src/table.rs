@@ -46,6 +46,11 @@ use std::fs::{self, File};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+/// Name of the folder with a RocksDB database of tables.
+pub(crate) const DB_DIR: &str = "db";
+/// Name of the folder with the tables that are being written.
+pub(crate) const TABLES: &str = "tables";
+
 /// Length of a value, in bytes.
 const VALUE_LEN: usize = 7;
 /// Length of the depth in a key, in bytes.

@@ -5,20 +5,8 @@ use crate::faults::{FAULTS, FaultyStore};
 use crate::harness::Cluster;
 use crate::hosts::{COORDINATOR, Hosts};
 use crate::one_process;
+use hatebeam_objects::Random;
 use std::time::{Duration, Instant};
-
-/// The random number generator SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % limit
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Environment {
@@ -60,7 +48,7 @@ impl Chaos {
         }
         cluster.start_all(&NAMES[..3]);
         Some(Chaos {
-            random: Random(seed),
+            random: Random::seeded(seed),
             cluster,
             store,
         })
@@ -68,19 +56,24 @@ impl Chaos {
 
     fn worker(&mut self) -> String {
         let names: Vec<&String> = self.cluster.workers.keys().collect();
-        names[self.random.below(names.len() as u64) as usize].clone()
+        names[self.below(names.len() as u64) as usize].clone()
+    }
+
+    /// Returns a random number below the given limit.
+    fn below(&self, limit: u64) -> u64 {
+        self.random.number() % limit
     }
 
     /// Sleeps for a random time below the given limit.
     fn sleep(&mut self, limit_ms: u64) {
-        std::thread::sleep(Duration::from_millis(self.random.below(limit_ms)));
+        std::thread::sleep(Duration::from_millis(self.below(limit_ms)));
     }
 
     /// Injects a random fault and returns its description.
     fn inject_fault(&mut self) -> String {
         let name = self.worker();
         let kinds = if self.cluster.hosts.is_some() { 8 } else { 5 };
-        let fault = match self.random.below(kinds) {
+        let fault = match self.below(kinds) {
             0 => {
                 self.cluster.kill_worker(&name);
                 "killed"
@@ -135,8 +128,8 @@ impl Chaos {
 
     /// Makes the object store fail for up to 3 s, unless it cannot fail. Returns a description of the effect.
     fn fail_store(&mut self) -> &'static str {
-        let fault = FAULTS[self.random.below(FAULTS.len() as u64) as usize];
-        let duration = Duration::from_millis(self.random.below(3000));
+        let fault = FAULTS[self.below(FAULTS.len() as u64) as usize];
+        let duration = Duration::from_millis(self.below(3000));
         let Some(store) = &self.store else {
             return "unchanged";
         };
@@ -152,7 +145,7 @@ impl Chaos {
             let workers = &self.cluster.workers;
             let free = NAMES.iter().find(|name| !workers.contains_key(**name));
             let count = workers.len();
-            let is_wanted = count < 2 || self.random.below(3) == 0 && count < 5;
+            let is_wanted = count < 2 || self.below(3) == 0 && count < 5;
             match free {
                 Some(name) if is_wanted => self.cluster.start_worker(name, &["--threads", "1"]),
                 _ => return,

@@ -8,6 +8,7 @@ use crate::worker::{Parts, Settings, Worker};
 use hatebeam_cost::Machine;
 use hatebeam_env::Env;
 use hatebeam_metrics::Registry;
+use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
 use hatebeam_objects::{Memory, Objects, Options};
 use hatebeam_proto::messages::{
     AnswerKind, Hello, Order, OrderKind, Peer, PeerRequest, PeerResponse, Prepare, Secret,
@@ -93,6 +94,15 @@ impl CoordinatorLink for SilentCoordinator {
     }
 }
 
+/// A fault plan with which every operation fails.
+pub(crate) struct Unavailable;
+
+impl FaultPlan for Unavailable {
+    fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
+        Box::pin(async move { Before::Fail(call.unavailable("connection refused")) })
+    }
+}
+
 /// Workers that share an object store in memory.
 #[derive(Clone)]
 pub(crate) struct Cluster {
@@ -111,6 +121,11 @@ impl Cluster {
             peers: MemoryPeers::default(),
             storage: Arc::new(MemoryStorage),
         }
+    }
+
+    /// Returns a client of the object store whose operations are subject to `faults`.
+    pub(crate) fn faulty_objects(&self, faults: impl FaultPlan + 'static) -> Objects {
+        Objects::with_faults(&self.memory, &Options::default(), Arc::new(faults)).unwrap()
     }
 
     /// Creates a worker with a connector to a coordinator, and makes the worker reachable for other workers.

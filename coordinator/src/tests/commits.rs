@@ -1,21 +1,28 @@
 //! Tests of commits, of the end of a run, and of outages of the object store.
 
-use super::cluster::{Cluster, obedient, unable_to_read_back};
+use super::cluster::{Cluster, Process, obedient, unable_to_read_back};
 use super::support::Faults;
 use hatebeam_objects::faults::Operation;
 use hatebeam_runs::RunState;
+use std::sync::Arc;
 use std::time::Duration;
 
 const DEPTH: u32 = 5;
 
-#[tokio::test(start_paused = true)]
-async fn run_survives_an_outage_of_the_store() {
+/// Starts a run, and waits until it has committed this depth.
+async fn run_at(depth: u32) -> (Cluster, Process, Arc<Faults>) {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
     cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, DEPTH).await;
-    cluster.wait(&process, |run| run.depth() >= 2).await;
+    cluster.wait(&process, |run| run.depth() >= depth).await;
+    (cluster, process, faults)
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_survives_an_outage_of_the_store() {
+    let (cluster, process, faults) = run_at(2).await;
     faults.fail_all();
     tokio::time::sleep(Duration::from_secs(120)).await;
     let run = process.coordinator.run(&cluster.run).unwrap();
@@ -27,12 +34,7 @@ async fn run_survives_an_outage_of_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn clients_see_only_saved_state() {
-    let cluster = Cluster::new();
-    let faults = Faults::new();
-    let process = cluster.faulty_coordinator("a", &faults).await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, DEPTH).await;
-    cluster.wait(&process, |run| run.depth() >= 2).await;
+    let (cluster, process, faults) = run_at(2).await;
     faults.fail(|call| call.operation == Operation::PutIf && call.key.ends_with("manifest.json"));
     for _ in 0..100 {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -48,12 +50,7 @@ async fn clients_see_only_saved_state() {
 
 #[tokio::test(start_paused = true)]
 async fn run_survives_lost_responses_of_the_store() {
-    let cluster = Cluster::new();
-    let faults = Faults::new();
-    let process = cluster.faulty_coordinator("a", &faults).await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, DEPTH).await;
-    cluster.wait(&process, |run| run.depth() >= 2).await;
+    let (cluster, process, faults) = run_at(2).await;
     faults.lose_answers();
     tokio::time::sleep(Duration::from_secs(60)).await;
     faults.end();
@@ -63,12 +60,7 @@ async fn run_survives_lost_responses_of_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_save_of_the_end_of_a_run_is_retried() {
-    let cluster = Cluster::new();
-    let faults = Faults::new();
-    let process = cluster.faulty_coordinator("a", &faults).await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, DEPTH).await;
-    cluster.wait(&process, |run| run.depth() == DEPTH).await;
+    let (cluster, process, faults) = run_at(DEPTH).await;
     faults.fail(|call| call.operation == Operation::PutIf && call.key.ends_with("manifest.json"));
     tokio::time::sleep(Duration::from_secs(100)).await;
     faults.end();

@@ -1,10 +1,10 @@
 //! Committing, repairing and removing depths. A depth consists of the wells that the search keeps after a
 //! number of placed pieces. They are stored in tables (RocksDB files).
 
-use super::{RunStore, TABLES, open_db};
+use super::{RunStore, open_db};
 use crate::error::StoreError;
 use crate::files::sync_dir;
-use crate::table;
+use crate::table::{self, TABLES};
 use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
 use std::ops::RangeInclusive;

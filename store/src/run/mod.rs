@@ -25,7 +25,7 @@ pub use manifest::FORMAT;
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir, sync_dir};
 use crate::records::Records;
-use crate::table;
+use crate::table::{self, DB_DIR, TABLES};
 use hatebeam_game::Geometry;
 use hatebeam_search::DepthRecord;
 use manifest::{MANIFEST, Manifest};
@@ -37,8 +37,6 @@ use std::path::{Path, PathBuf};
 
 const LOCK: &str = "lock";
 const DEPTHS: &str = "depths.jsonl";
-const DB_DIR: &str = "db";
-const TABLES: &str = "tables";
 const CACHE_BYTES: usize = 64 << 20;
 
 /// The part of a run's manifest that the caller stores.

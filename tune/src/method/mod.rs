@@ -76,11 +76,6 @@ impl Method {
         }
     }
 
-    /// Returns `true` if the method evaluates several points at a time.
-    pub fn is_parallel(self) -> bool {
-        self != Method::Simplers
-    }
-
     /// Runs the method until it has evaluated at least `plan.evaluations` points or `function` returns `None`.
     pub(crate) fn run(self, plan: &Plan, function: &Function<'_>) {
         match self {

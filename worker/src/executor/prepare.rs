@@ -159,22 +159,10 @@ async fn close(mut tables: Arc<dyn LocalTables>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Cluster, prepare};
-    use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
-    use hatebeam_objects::{Objects, Options};
+    use crate::testing::{Cluster, Unavailable, prepare};
     use hatebeam_proto::messages::{AnswerKind, FailureKind, OrderKind};
     use hatebeam_runs::store_network;
     use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
-    use std::sync::Arc;
-
-    /// A fault plan with which every object store operation fails.
-    struct Unavailable;
-
-    impl FaultPlan for Unavailable {
-        fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
-            Box::pin(async move { Before::Fail(call.unavailable("connection refused")) })
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn worker_fetches_network_once_for_consecutive_epochs_of_a_run() {
@@ -192,9 +180,7 @@ mod tests {
         let mut cluster = Cluster::new();
 
         let direct = cluster.objects.clone();
-        cluster.objects =
-            Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Unavailable))
-                .unwrap();
+        cluster.objects = cluster.faulty_objects(Unavailable);
         let unlucky = cluster.worker("w0").execute(1, order.clone()).await;
         assert!(
             matches!(&unlucky, AnswerKind::Failed(failed) if failed.kind == FailureKind::Unavailable),

@@ -3,11 +3,9 @@
 mod splits;
 
 use crate::tables::{LocalStorage, LocalTables, MemoryStorage, WriteTables, WrittenTables};
-use crate::testing::{Cluster, RUN, prepare, spec};
+use crate::testing::{Cluster, RUN, Unavailable, prepare, spec};
 use crate::worker::Worker;
 use hatebeam_game::Geometry;
-use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
-use hatebeam_objects::{Objects, Options};
 use hatebeam_proto::messages::*;
 use hatebeam_runs::{ArchiveTables, FrontierSummary, Table, first_node};
 use hatebeam_search::{
@@ -616,9 +614,8 @@ impl LocalStorage for UnreadableStorage {
     }
 }
 
-#[tokio::test]
-async fn unreadable_local_disk_is_not_reported_as_damaged_table() {
-    let mut cluster = Cluster::new();
+/// Stores depth 1 with the worker `w0`, and returns an order to the worker `w1` to continue from it.
+async fn order_after_first_depth(cluster: &Cluster) -> OrderKind {
     let writer = cluster.worker("w0");
     let one = Epoch {
         workers: vec![&writer],
@@ -630,9 +627,16 @@ async fn unreadable_local_disk_is_not_reported_as_damaged_table() {
     let mut order = prepare(WIDTH, &["w1"]);
     order.depth = 1;
     order.tables = tables;
+    OrderKind::Prepare(Box::new(order))
+}
+
+#[tokio::test]
+async fn unreadable_local_disk_is_not_reported_as_damaged_table() {
+    let mut cluster = Cluster::new();
+    let order = order_after_first_depth(&cluster).await;
     cluster.storage = Arc::new(UnreadableStorage);
     let reader = cluster.worker("w1");
-    let answer = reader.execute(2, OrderKind::Prepare(Box::new(order))).await;
+    let answer = reader.execute(2, order).await;
     let AnswerKind::Failed(failed) = answer else {
         panic!("{answer:?}");
     };
@@ -640,36 +644,15 @@ async fn unreadable_local_disk_is_not_reported_as_damaged_table() {
     assert!(failed.reason.contains("input/output error"), "{failed:?}");
 }
 
-/// A fault plan with which every operation fails.
-struct Unavailable;
-
-impl FaultPlan for Unavailable {
-    fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
-        Box::pin(async move { Before::Fail(call.unavailable("connection refused")) })
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn unavailable_store_and_damaged_tables_are_reported_as_different_failures() {
     let mut cluster = Cluster::new();
-    let writer = cluster.worker("w0");
-    let one = Epoch {
-        workers: vec![&writer],
-        number: 1,
-        width: WIDTH,
-    };
-    one.prepare(&prepare(WIDTH, &["w0"])).await;
-    let (_, tables) = one.depth(1).await;
-    let mut order = prepare(WIDTH, &["w1"]);
-    order.depth = 1;
-    order.tables = tables;
-    let order = OrderKind::Prepare(Box::new(order));
+    let order = order_after_first_depth(&cluster).await;
     let key = format!("runs/{RUN}/frontier/00001/1-w0");
     let intact = cluster.objects.get(&key).await.unwrap().0;
 
     let direct = cluster.objects.clone();
-    cluster.objects =
-        Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Unavailable)).unwrap();
+    cluster.objects = cluster.faulty_objects(Unavailable);
     let unlucky = cluster.worker("w1");
     let answer = unlucky.execute(2, order.clone()).await;
     assert_eq!(failure(answer), FailureKind::Unavailable);

@@ -13,6 +13,15 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Default address of the coordinator.
 pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
 
+/// The address of a coordinator.
+#[derive(Debug, clap::Args)]
+pub(super) struct CoordinatorAddressArgs {
+    /// Address of the coordinator, in the form http://host:port, or https://host:port if it uses certificates
+    #[arg(long, value_name = "URI", env = "HATEBEAM_COORDINATOR")]
+    #[arg(default_value = "http://127.0.0.1:7800")]
+    pub(super) coordinator: String,
+}
+
 /// The object store.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreArgs {

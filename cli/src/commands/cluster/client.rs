@@ -1,6 +1,6 @@
 //! Arguments and output of commands that call a coordinator.
 
-use super::args::TlsArgs;
+use super::args::{CoordinatorAddressArgs, TlsArgs};
 use crate::output;
 use hatebeam_client::{Client, Endpoint, find, run_text};
 use hatebeam_dashboard::StatusView;
@@ -9,21 +9,15 @@ use hatebeam_proto::v1;
 /// The coordinator to call.
 #[derive(Debug, clap::Args)]
 pub(super) struct ClientArgs {
-    /// Address of the coordinator, in the form http://host:port, or https://host:port if it uses certificates
-    #[arg(
-        long,
-        value_name = "URI",
-        default_value = "http://127.0.0.1:7800",
-        env = "HATEBEAM_COORDINATOR"
-    )]
-    coordinator: String,
+    #[command(flatten)]
+    address: CoordinatorAddressArgs,
     #[command(flatten)]
     tls: TlsArgs,
 }
 
 impl ClientArgs {
     pub(super) fn endpoint(&self) -> anyhow::Result<Endpoint> {
-        self.tls.endpoint(&self.coordinator)
+        self.tls.endpoint(&self.address.coordinator)
     }
 
     pub(super) async fn connect(&self) -> anyhow::Result<Client> {

@@ -2,12 +2,12 @@
 
 use super::args::{block_on, parse_dollars};
 use super::client::{ClientArgs, print_run};
-use super::submit::seconds;
 use crate::args::parse_hours;
 use anyhow::Context;
 use clap::ArgGroup;
 use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
+use hatebeam_runs::seconds_of_hours;
 
 const HELP: &str = include_str!("../../../help/limit.txt").trim_ascii_end();
 
@@ -27,7 +27,7 @@ pub(crate) struct LimitArgs {
     max_cost: Option<u64>,
     /// Maximum total hours of searching and waiting for workers, or none to remove the limit
     #[arg(long, value_name = "HOURS")]
-    #[arg(value_parser = |text: &str| or_none(text, |text| parse_hours(text).map(seconds)))]
+    #[arg(value_parser = |text: &str| or_none(text, |text| parse_hours(text).map(seconds_of_hours)))]
     max_hours: Option<u64>,
     #[command(flatten)]
     client: ClientArgs,

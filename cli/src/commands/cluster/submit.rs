@@ -9,7 +9,7 @@ use anyhow::Context;
 use hatebeam_client::{ClientError, call};
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
-use hatebeam_runs::{Retention, RunSpec};
+use hatebeam_runs::{Retention, RunSpec, seconds_of_hours};
 use hatebeam_search::{EvaluatorKind, Network};
 
 const HELP: &str = include_str!("../../../help/submit.txt").trim_ascii_end();
@@ -65,7 +65,7 @@ impl SubmitArgs {
                 keep: self.keep.map_or_else(String::new, String::from),
                 max_depth: self.max_depth,
                 max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
-                max_seconds: self.max_hours.map_or(0, seconds),
+                max_seconds: self.max_hours.map_or(0, seconds_of_hours),
                 network: network_file(&spec),
             };
             let submitted = client
@@ -92,9 +92,4 @@ fn network_file(spec: &RunSpec) -> Vec<u8> {
         }
         _ => Vec::new(),
     }
-}
-
-/// Converts hours to seconds, rounded up.
-pub(super) fn seconds(hours: f64) -> u64 {
-    (hours * 3600.0).ceil() as u64
 }

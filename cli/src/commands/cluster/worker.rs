@@ -1,6 +1,6 @@
 //! `hatebeam worker`: run a worker of a cluster.
 
-use super::args::block_on;
+use super::args::{CoordinatorAddressArgs, block_on};
 use super::server::ServerArgs;
 use crate::args::ThreadsArgs;
 use anyhow::{Context, bail};
@@ -19,14 +19,8 @@ const HELP: &str = include_str!("../../../help/worker.txt").trim_ascii_end();
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WorkerArgs {
-    /// Address of the coordinator, in the form http://host:port, or https://host:port if it uses certificates
-    #[arg(
-        long,
-        value_name = "URI",
-        default_value = "http://127.0.0.1:7800",
-        env = "HATEBEAM_COORDINATOR"
-    )]
-    coordinator: String,
+    #[command(flatten)]
+    address: CoordinatorAddressArgs,
     /// Address to listen on for other workers; use port 0 to pick any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -74,7 +68,7 @@ impl WorkerArgs {
                 name,
                 listen: self.listen,
                 advertise: self.advertise.clone(),
-                coordinator: self.coordinator.clone(),
+                coordinator: self.address.coordinator.clone(),
                 threads: self.threads.count(),
                 memory_bytes: available_memory().unwrap_or(0),
                 dir,

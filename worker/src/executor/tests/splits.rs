@@ -2,6 +2,7 @@
 //! which they load it.
 
 use super::*;
+use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
 
 /// The frontier from which an epoch begins.
 struct Stored {
@@ -143,8 +144,7 @@ async fn order_that_supersedes_a_slow_order_to_prepare_succeeds() {
         width: WIDTH,
     };
     let stored = store_depths(&first, &["w0"]).await;
-    cluster.objects =
-        Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Slow)).unwrap();
+    cluster.objects = cluster.faulty_objects(Slow);
     let w1 = cluster.worker("w1");
     let order = |shards| {
         let order = order_for(&stored, &["w1"], shards, 0);
