@@ -27,10 +27,10 @@ const WAIT: Duration = Duration::from_secs(30);
 /// The epoch (a period with a fixed set of workers), depth and attempt (one execution of a depth) of a stream. A
 /// greater position supersedes a lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
-    epoch: u64,
-    depth: u32,
-    attempt: u32,
+pub(crate) struct Position {
+    pub(crate) epoch: u64,
+    pub(crate) depth: u32,
+    pub(crate) attempt: u32,
 }
 
 /// The current attempt, whose children this worker accepts.
@@ -80,26 +80,29 @@ impl InboundControl {
     }
 
     /// Begins an attempt at a depth. Children from its streams are added to `candidates`. Streams of earlier attempts
-    /// end.
-    pub(crate) fn open(&self, depth: u32, attempt: u32, candidates: &Arc<Candidates>) {
-        self.modify(|inbound| {
-            inbound.position.depth = depth;
-            inbound.position.attempt = attempt;
+    /// end. Does nothing if another epoch has begun.
+    pub(crate) fn open(&self, position: Position, candidates: &Arc<Candidates>) {
+        self.modify(position.epoch, |inbound| {
+            inbound.position = position;
             inbound.candidates = Some(Arc::clone(candidates));
         });
     }
 
     /// Drops this side's reference to the candidates of the current depth. Streams that are still open keep their
-    /// references until they end.
-    pub(crate) fn release_candidates(&self) {
-        self.modify(|inbound| inbound.candidates = None);
+    /// references until they end. Does nothing if another epoch than `epoch` has begun.
+    pub(crate) fn release_candidates(&self, epoch: u64) {
+        self.modify(epoch, |inbound| inbound.candidates = None);
     }
 
     /// Ends the epoch. Its streams end, and new ones are refused.
     pub(crate) fn close(&self) {
-        self.modify(|inbound| {
+        self.current.send_if_modified(|inbound| {
+            let Some(inbound) = inbound else {
+                return false;
+            };
             inbound.candidates = None;
             inbound.is_closed = true;
+            true
         });
     }
 
@@ -110,9 +113,10 @@ impl InboundControl {
         inbound.map_or_else(BTreeMap::new, |inbound| inbound.epoch.spot_check.faults())
     }
 
-    fn modify(&self, modify: impl FnOnce(&mut Inbound)) {
+    fn modify(&self, epoch: u64, modify: impl FnOnce(&mut Inbound)) {
         self.current.send_if_modified(|inbound| {
             let inbound = inbound.as_mut();
+            let inbound = inbound.filter(|inbound| inbound.position.epoch == epoch);
             inbound.map(modify).is_some()
         });
     }

@@ -11,7 +11,7 @@ mod outbound;
 mod spot_check;
 
 pub use inbound::InboundExchange;
-pub(crate) use inbound::{EpochExchange, InboundControl};
+pub(crate) use inbound::{EpochExchange, InboundControl, Position};
 pub(crate) use outbound::{Outbound, PeerStreams};
 pub(crate) use spot_check::SpotCheck;
 

@@ -4,7 +4,7 @@
 use super::Executor;
 use crate::epoch::Epoch;
 use crate::error::OrderError;
-use crate::exchange::{Outbound, PeerStreams};
+use crate::exchange::{Outbound, PeerStreams, Position};
 use hatebeam_proto::messages::{Expand, Expanded, Secret, StreamHeader};
 use hatebeam_search::{Candidates, Exchange, Frontier, Step, StepStats};
 use std::sync::Arc;
@@ -30,7 +30,12 @@ impl Executor {
         let progress = &self.state.progress;
         progress.begin_depth(order.depth, frontier.len());
         let streams = self.open_streams(epoch, order, &candidates);
-        self.inbound.open(order.depth, order.attempt, &candidates);
+        let position = Position {
+            epoch: epoch.number,
+            depth: order.depth,
+            attempt: order.attempt,
+        };
+        self.inbound.open(position, &candidates);
         let expansion = Expansion {
             epoch: Arc::clone(epoch),
             frontier,

@@ -24,7 +24,7 @@ impl Executor {
             ties: order.ties.map_or(Ties::All, Ties::Listed),
         };
         epoch.begin_selection();
-        self.inbound.release_candidates();
+        self.inbound.release_candidates(epoch.number);
         let threads = self.threads;
         let selected = self.env.run_blocking(move || {
             let shards = candidates.select(&cut, threads);

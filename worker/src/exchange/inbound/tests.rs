@@ -65,8 +65,30 @@ fn exchange() -> (InboundControl, InboundExchange, Arc<Candidates>) {
     });
     let layout = ShardLayout::new(1000, 2);
     let candidates = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
-    control.open(7, 2, &candidates);
+    control.open(position(3, 7, 2), &candidates);
     (control, exchange, candidates)
+}
+
+fn position(epoch: u64, depth: u32, attempt: u32) -> Position {
+    Position {
+        epoch,
+        depth,
+        attempt,
+    }
+}
+
+#[test]
+fn tasks_of_an_earlier_epoch_change_nothing() {
+    let (control, exchange, candidates) = exchange();
+    let current = || exchange.current.borrow().clone().unwrap();
+    let layout = ShardLayout::new(1000, 2);
+    let others = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
+    control.open(position(2, 9, 1), &others);
+    control.release_candidates(2);
+    assert_eq!(current().position, position(3, 7, 2));
+    assert!(Arc::ptr_eq(&current().candidates.unwrap(), &candidates));
+    control.release_candidates(3);
+    assert!(current().candidates.is_none());
 }
 
 /// Sends a header and batches, and returns the number of children received.
@@ -218,7 +240,10 @@ async fn stream_waits_for_its_attempt_for_a_limited_time() {
     let begins = async {
         tokio::time::sleep(WAIT / 2).await;
         let layout = ShardLayout::new(1000, 2);
-        control.open(7, 3, &Arc::new(Candidates::new(layout, DEFAULT_SIGMAS)));
+        control.open(
+            position(3, 7, 3),
+            &Arc::new(Candidates::new(layout, DEFAULT_SIGMAS)),
+        );
     };
     let (early, ()) = tokio::join!(early, begins);
     assert_eq!(early, Ok(0));
