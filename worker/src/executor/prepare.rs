@@ -133,11 +133,14 @@ impl Executor {
             }
             tables.take()
         };
-        if let Some(others) = others {
-            let closed = tokio::time::timeout(CLOSE_TIMEOUT, close(others.tables)).await;
-            closed.map_err(|_| {
-                OrderError::Worker("timed out closing the tables of the previous run".to_owned())
-            })?;
+        if let Some(mut others) = others {
+            let closed = tokio::time::timeout(CLOSE_TIMEOUT, close(&mut others.tables)).await;
+            if closed.is_err() {
+                // An upload still uses the tables. The next order waits again.
+                *lock(&self.state.tables) = Some(others);
+                let reason = "timed out closing the tables of the previous run".to_owned();
+                return Err(OrderError::Unavailable(reason));
+            }
         }
         let storage = Arc::clone(&self.storage);
         let created = self.env.run_blocking(move || storage.create(geometry));
@@ -150,9 +153,9 @@ impl Executor {
     }
 }
 
-/// Waits until no other task uses the tables, and then drops them.
-async fn close(mut tables: Arc<dyn LocalTables>) {
-    while Arc::get_mut(&mut tables).is_none() {
+/// Waits until no other task uses the tables.
+async fn close(tables: &mut Arc<dyn LocalTables>) {
+    while Arc::get_mut(tables).is_none() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
