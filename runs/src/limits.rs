@@ -154,9 +154,20 @@ mod seconds {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
-        let seconds = Option::<f64>::deserialize(deserializer)?;
-        let time = seconds.map(Duration::try_from_secs_f64).transpose();
+        let time = match Option::<Seconds>::deserialize(deserializer)? {
+            None => Ok(None),
+            Some(Seconds::Whole(seconds)) => Ok(Some(Duration::from_secs(seconds))),
+            Some(Seconds::Part(seconds)) => Duration::try_from_secs_f64(seconds).map(Some),
+        };
         time.map_err(serde::de::Error::custom)
+    }
+
+    /// Large integers are not converted to `f64`, because it could round them to a number that is no duration.
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Seconds {
+        Whole(u64),
+        Part(f64),
     }
 }
 
@@ -260,5 +271,22 @@ mod tests {
         assert_eq!(text, expected);
         let negative = r#"{"max_depth":null,"max_cost_micros":null,"max_seconds":-1}"#;
         assert!(serde_json::from_str::<Limits>(negative).is_err());
+    }
+
+    #[test]
+    fn each_time_limit_can_be_read_back() {
+        for max_time in [
+            Duration::ZERO,
+            60 * SECOND,
+            Duration::from_millis(1500),
+            Duration::from_secs(u64::MAX),
+        ] {
+            let limits = Limits {
+                max_time: Some(max_time),
+                ..limits()
+            };
+            let text = serde_json::to_string(&limits).unwrap();
+            assert_eq!(serde_json::from_str::<Limits>(&text).unwrap(), limits);
+        }
     }
 }
