@@ -7,7 +7,7 @@ use crate::games::Game;
 use crate::registry::WorkerStatus;
 use crate::request::RequestError;
 use crate::status::RunStatus;
-use crate::update::RunUpdate;
+use crate::update::{LimitsChange, RunUpdate};
 use hatebeam_env::watch;
 use hatebeam_notify::EventKind;
 use hatebeam_objects::check_key;
@@ -232,8 +232,10 @@ impl Coordinator {
             return self.reopen(name, limits).await;
         }
         let is_stopping = existing.stop_requested || self.0.queue.has_update(name);
-        if existing.is_open() && is_stopping {
-            self.save_update(name, RunUpdate::CONTINUE).await?;
+        let must_withdraw = existing.is_open() && is_stopping;
+        if must_withdraw && !self.save_update(name, RunUpdate::CONTINUE).await? {
+            // The run ended before the stop request was withdrawn.
+            return self.reopen(name, limits).await;
         }
         Ok(())
     }
@@ -249,21 +251,12 @@ impl Coordinator {
         self.status(name)
     }
 
-    /// Changes the limits of an open run. `change` maps the current limits to the new ones.
+    /// Changes the limits of an open run.
     ///
     /// # Errors
     /// Returns an error if the run has ended or does not exist, or if the limits cannot be saved.
-    pub async fn limit(
-        &self,
-        name: &str,
-        change: impl FnOnce(Limits) -> Limits,
-    ) -> Result<RunStatus, RequestError> {
-        let limits = change(self.manifest(name)?.limits);
-        let update = RunUpdate {
-            limits: Some(limits),
-            ..RunUpdate::default()
-        };
-        if !self.save_update(name, update).await? {
+    pub async fn limit(&self, name: &str, change: LimitsChange) -> Result<RunStatus, RequestError> {
+        if !self.save_update(name, RunUpdate::limits(change)).await? {
             return Err(RequestError::State(format!(
                 "run {name} has ended: submit it again with other limits to continue it"
             )));
@@ -309,7 +302,15 @@ impl Coordinator {
             if update.is_in(&manifest) && !queue.has_update(name) {
                 return Ok(true);
             }
-            self.update_queued(name).await?;
+            // Saving runs in a separate task, so that it completes if the client disconnects or times out. Otherwise, the
+            // object store could contain an update that the queue does not.
+            let (coordinator, run) = (self.clone(), name.to_owned());
+            let saving = self
+                .0
+                .env
+                .spawn(async move { coordinator.update_queued(&run).await });
+            let saved = saving.await;
+            saved.map_err(|error| RequestError::Internal(error.to_string()))??;
             let _ = changes.changed().await;
         }
     }

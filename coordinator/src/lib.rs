@@ -55,3 +55,4 @@ pub use request::RequestError;
 pub use serve::{Dashboard, Settings, coordinate};
 pub use service::{estimate, program_constants};
 pub use status::{CostProjection, RunStatus};
+pub use update::LimitsChange;

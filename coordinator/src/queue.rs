@@ -338,7 +338,8 @@ impl Entry {
 mod tests {
     use super::*;
     use crate::tests::support::manifest;
-    use hatebeam_runs::Limits;
+    use crate::update::LimitsChange;
+    use std::time::Duration;
 
     fn put(queue: &RunQueue, name: &str, submitted_ms: u64, state: RunState) {
         let mut manifest = manifest(name, 1);
@@ -402,14 +403,12 @@ mod tests {
     fn updates_are_merged_until_they_are_taken() {
         let queue = RunQueue::default();
         put(&queue, "r", 1, RunState::Running);
-        let limits = |depth| Limits {
-            max_depth: Some(depth),
-            ..Limits::default()
+        let limits = |depth| LimitsChange {
+            max_depth: Some(Some(depth)),
+            max_cost: Some(None),
+            ..LimitsChange::default()
         };
-        let update = |depth| RunUpdate {
-            limits: Some(limits(depth)),
-            stop_requested: None,
-        };
+        let update = |depth| RunUpdate::limits(limits(depth));
         let mut updates = queue.updates();
         updates.mark_unchanged();
         queue.update("r", update(5));
@@ -417,16 +416,25 @@ mod tests {
         assert!(updates.has_changed().unwrap());
         let taken = queue.take_update("r").unwrap();
         let joined = RunUpdate {
-            limits: Some(limits(5)),
+            limits: limits(5),
             stop_requested: Some(true),
         };
         assert_eq!(taken, joined);
         assert!(!queue.has_update("r"));
         // A client changes the limits before the taken update is put back.
-        queue.update("r", update(9));
+        let deeper = LimitsChange {
+            max_depth: Some(Some(9)),
+            max_time: Some(Some(Duration::from_secs(60))),
+            ..LimitsChange::default()
+        };
+        queue.update("r", RunUpdate::limits(deeper));
         queue.put_back_update("r", taken);
+        // Limits that the later client does not change keep their values.
         let joined = RunUpdate {
-            limits: Some(limits(9)),
+            limits: LimitsChange {
+                max_cost: Some(None),
+                ..deeper
+            },
             ..joined
         };
         assert_eq!(queue.take_update("r"), Some(joined));

@@ -11,6 +11,7 @@ use crate::parts::Parts;
 use hatebeam_env::watch;
 use hatebeam_objects::ObjectError;
 use hatebeam_runs::{ManifestError, VersionedManifest};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,9 @@ use std::time::Duration;
 const PREFIX: &str = "submissions";
 /// Interval between two listings of the notes.
 const INTERVAL: Duration = Duration::from_secs(60);
+/// Number of listings after which a note without a manifest is deleted. A coordinator that retries to write a manifest gives
+/// up long before.
+const MAX_LISTINGS: u32 = 10;
 
 impl Parts {
     /// Writes a note about a run that is going to be created or reopened.
@@ -27,12 +31,13 @@ impl Parts {
         Ok(self.objects.put(&key, Vec::new().into()).await?)
     }
 
-    /// Adds a run to the queue if it is open in the object store but not in the queue.
-    async fn adopt(&self, run: &str) -> Result<(), ManifestError> {
+    /// Adds a run to the queue if it is open in the object store but not in the queue. Returns `false` if the object store
+    /// has no manifest of the run.
+    async fn adopt(&self, run: &str) -> Result<bool, ManifestError> {
         let _idle = self.idle_manifests.lock().await;
         let known = self.queue.manifest(run);
         if known.is_some_and(|manifest| manifest.is_open()) {
-            return Ok(());
+            return Ok(true);
         }
         let loaded = VersionedManifest::load(&self.objects, run, self.conditional).await;
         match loaded {
@@ -40,13 +45,14 @@ impl Parts {
                 tracing::info!(run, "adopted run that another coordinator had accepted");
                 self.queue.put(&versioned.manifest);
                 self.queue.notify_updates();
-                Ok(())
+                Ok(true)
             }
             // The run has ended.
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(ManifestError::Object(error)) if error.is_not_found() => Ok(false),
             Err(error) if error.is_transient() => Err(error),
-            // The manifest was not written, or it cannot be read.
-            Err(_) => Ok(()),
+            // The manifest cannot be read.
+            Err(_) => Ok(true),
         }
     }
 
@@ -72,15 +78,25 @@ impl Parts {
         }
     }
 
-    /// Adopts the run of each note. Returns the keys of the notes.
-    async fn adopt_all(&self) -> Result<Vec<String>, ManifestError> {
-        let mut keys = Vec::new();
+    /// Adopts the run of each note. Returns the keys of the notes that are no longer needed. `waiting` contains the notes
+    /// without a manifest, with the number of listings that found them.
+    async fn adopt_all(
+        &self,
+        waiting: &mut BTreeMap<String, u32>,
+    ) -> Result<Vec<String>, ManifestError> {
+        let (mut keys, mut found) = (Vec::new(), BTreeMap::new());
         for note in self.objects.list(PREFIX).await? {
-            if let Some(run) = run_of(&note.key) {
-                self.adopt(run).await?;
+            let Some(run) = run_of(&note.key) else {
+                continue;
+            };
+            let listings = waiting.get(&note.key).map_or(1, |listings| listings + 1);
+            if self.adopt(run).await? || listings >= MAX_LISTINGS {
                 keys.push(note.key);
+            } else {
+                found.insert(note.key, listings);
             }
         }
+        *waiting = found;
         Ok(keys)
     }
 }
@@ -97,12 +113,13 @@ pub(crate) async fn keep_adopting(
     parts: Arc<Parts>,
     mut renewals: watch::Receiver<u64>,
 ) -> Infallible {
+    let mut waiting = BTreeMap::new();
     loop {
         tokio::time::sleep(INTERVAL).await;
         for run in parts.queue.unread() {
             parts.read_again(&run).await;
         }
-        let keys = match parts.adopt_all().await {
+        let keys = match parts.adopt_all(&mut waiting).await {
             Ok(keys) => keys,
             Err(error) => {
                 tracing::warn!(%error, "cannot adopt submitted runs");

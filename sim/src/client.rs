@@ -6,7 +6,7 @@ use crate::network::spawn;
 use crate::plan::Class;
 use crate::serving::Serving;
 use crate::world::World;
-use hatebeam_coordinator::{Coordinator, RequestError, RunStatus, Submission};
+use hatebeam_coordinator::{Coordinator, LimitsChange, RequestError, RunStatus, Submission};
 use hatebeam_runs::{EndReason, Limits, Manifest, RUNS, RunState};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -170,8 +170,12 @@ impl Client {
             }
             Request::Limit { run, max_depth } => {
                 let name = runs[run].spec.name();
+                let change = LimitsChange {
+                    max_depth: Some(max_depth),
+                    ..LimitsChange::default()
+                };
                 Box::pin(async move {
-                    let changed = coordinator.limit(&name, |_| limits(max_depth));
+                    let changed = coordinator.limit(&name, change);
                     changed.await.map(Some)
                 })
             }

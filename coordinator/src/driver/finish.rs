@@ -15,9 +15,18 @@ impl RunDriver {
     /// `false` if a client's update means that the run must be cancelled or searched further instead.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<bool, DriverError> {
         self.parts.registry.set_shards(&[], &[]);
+        // Clients may have changed the run since this end was decided, for example while its last depth was uploaded.
+        let was_saved = self.manifest().end.is_some();
+        self.apply_pending().await?;
+        let manifest = self.manifest();
         match end {
+            _ if manifest.stop_requested => self.cancel().await.map(|()| true),
+            RunEnd::Cancelled => Ok(false),
+            RunEnd::Over(_) if was_saved && manifest.end.is_none() => Ok(false),
+            RunEnd::Over(end) if !was_saved && end.is_limit() && self.reached_limit().is_none() => {
+                Ok(false)
+            }
             RunEnd::Over(end) => self.finish(end).await,
-            RunEnd::Cancelled => self.cancel().await.map(|()| true),
         }
     }
 

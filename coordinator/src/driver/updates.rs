@@ -2,6 +2,7 @@
 
 use super::state::RunDriver;
 use crate::alerts::WARN_AT;
+use crate::update::LimitsChange;
 use hatebeam_cost::Micros;
 use hatebeam_notify::EventKind;
 use hatebeam_runs::{EndReason, ManifestError, Usage};
@@ -22,7 +23,7 @@ impl RunDriver {
             self.parts.queue.put_back_update(&name, update);
             return Err(error);
         }
-        if update.limits.is_some() {
+        if update.limits != LimitsChange::default() {
             self.has_warned = false;
         }
         tracing::info!(?update, "applied pending update to the manifest");

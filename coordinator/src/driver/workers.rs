@@ -133,7 +133,16 @@ impl EpochWorkers {
     /// Orders the workers to stop searching and to free their memory. Errors are ignored: a worker that misses the
     /// order stops when the next epoch begins.
     pub(super) async fn halt(&self) {
-        let halting = self.ask_all(|_| OrderKind::Halt, Some);
+        let mut asked = JoinSet::new();
+        for member in &self.members {
+            let (registry, member, epoch) =
+                (Arc::clone(&self.registry), member.clone(), self.epoch);
+            asked.spawn(self.env.guard(async move {
+                let _ = registry.ask(&member, epoch, OrderKind::Halt).await;
+            }));
+        }
+        // Each answer is awaited, because one lost worker must not keep the others from getting the order.
+        let halting = async { while asked.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(HALT_LIMIT, halting).await;
     }
 

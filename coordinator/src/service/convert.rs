@@ -4,9 +4,10 @@ use crate::alerts::Alert;
 use crate::costs::Cost;
 use crate::registry::WorkerStatus;
 use crate::status::{CostProjection, RunStatus};
+use crate::update::LimitsChange;
 use hatebeam_cost::{MachineUsage, Micros};
 use hatebeam_proto::v1;
-use hatebeam_runs::{CommittedDepth, EndReason, GameResult, Limits};
+use hatebeam_runs::{CommittedDepth, EndReason, GameResult};
 use std::time::Duration;
 
 pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
@@ -157,13 +158,13 @@ pub(super) fn limit<T: Default + PartialOrd>(limit: T) -> Option<T> {
     (limit > T::default()).then_some(limit)
 }
 
-/// Returns the current limits with the changes from a request.
-pub(super) fn limits(current: Limits, request: &v1::LimitRequest) -> Limits {
+/// Returns the changes from a request.
+pub(super) fn limits_change(request: &v1::LimitRequest) -> LimitsChange {
     let (micros, seconds) = (request.max_cost_micros, request.max_seconds);
-    Limits {
-        max_depth: request.max_depth.map_or(current.max_depth, limit),
-        max_cost: micros.map_or(current.max_cost, |max| limit(max).map(Micros)),
-        max_time: seconds.map_or(current.max_time, |max| limit(max).map(Duration::from_secs)),
+    LimitsChange {
+        max_depth: request.max_depth.map(limit),
+        max_cost: micros.map(|max| limit(max).map(Micros)),
+        max_time: seconds.map(|max| limit(max).map(Duration::from_secs)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The gRPC service for clients.
 
 use super::Service;
-use super::convert::{alert, depth_record, limit, limits, run_status, run_summary, worker_status};
+use super::convert::{
+    alert, depth_record, limit, limits_change, run_status, run_summary, worker_status,
+};
 use crate::clients::Submission;
 use crate::coordinator::Coordinator;
 use crate::queue::ListPosition;
@@ -91,7 +93,7 @@ impl Runs for Service {
     ) -> Result<Response<v1::LimitResponse>, Status> {
         check_full(&request)?;
         let request = request.into_inner();
-        let change = |current| limits(current, &request);
+        let change = limits_change(&request);
         let run = self.0.limit(&request.run, change).await?;
         let run = Some(run_status(&run));
         Ok(Response::new(v1::LimitResponse { run }))

@@ -40,6 +40,8 @@ pub(crate) enum Reaction {
     Disconnect,
     /// Send no answer.
     Ignore,
+    /// Obey after a pause.
+    Pause(Duration),
     /// Obey, but alter the answer.
     Alter(fn(&mut AnswerKind)),
 }
@@ -388,6 +390,10 @@ impl Worker {
                 }),
                 Reaction::Disconnect => return,
                 Reaction::Ignore => continue,
+                Reaction::Pause(pause) => {
+                    tokio::time::sleep(pause).await;
+                    self.obey(epoch, order.kind).await
+                }
                 Reaction::Alter(alter) => {
                     let mut answer = self.obey(epoch, order.kind).await;
                     alter(&mut answer);

@@ -4,9 +4,10 @@ use super::cluster::{
     Cluster, Process, Reaction, Script, hello, leaving, obedient, unable_to_read_back,
 };
 use super::support::Faults;
+use crate::LimitsChange;
 use hatebeam_objects::faults::Operation;
 use hatebeam_proto::messages::{AnswerKind, GameNodes, Hello, OrderKind};
-use hatebeam_runs::{GameResult, Limits, RunState};
+use hatebeam_runs::{GameResult, RunState};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -81,9 +82,9 @@ async fn run_can_be_cancelled_while_its_game_is_read_back() {
 async fn higher_limit_continues_the_search_while_the_game_is_read_back() {
     let cluster = Cluster::new();
     let (process, faults) = reading_back(&cluster).await;
-    let higher = |limits| Limits {
-        max_depth: Some(DEPTH + 3),
-        ..limits
+    let higher = LimitsChange {
+        max_depth: Some(Some(DEPTH + 3)),
+        ..LimitsChange::default()
     };
     process
         .coordinator

@@ -1,29 +1,103 @@
 //! Tests of client requests.
 
-use super::cluster::{Cluster, Reaction, hello, obedient};
+use super::cluster::{Cluster, Process, Reaction, hello, obedient};
 use super::support::Faults;
-use crate::{Machine, RequestError};
+use crate::{LimitsChange, Machine, RequestError};
 use hatebeam_cost::Micros;
 use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
 use hatebeam_runs::{Limits, LoopRule, Manifest, Retention, RunState, VersionedManifest};
 use hatebeam_search::Fingerprint;
 use std::time::Duration;
 
+fn max_depth(depth: u32) -> LimitsChange {
+    LimitsChange {
+        max_depth: Some(Some(depth)),
+        ..LimitsChange::default()
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn raised_limit_is_saved_when_the_call_returns() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.submit(&process, 3).await;
-    let raised = process.coordinator.limit(&cluster.run, |mut limits| {
-        limits.max_depth = Some(6);
-        limits
-    });
+    let raised = process.coordinator.limit(&cluster.run, max_depth(6));
     let run = raised.await.unwrap();
     assert_eq!(run.manifest.limits.max_depth, Some(6));
     assert_eq!(cluster.saved().await.limits.max_depth, Some(6));
     cluster.worker(&process, "w0", obedient());
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(6).await;
+}
+
+/// Starts a run that ends after depth 3, at which the worker's upload takes two seconds. Returns when the upload has begun.
+async fn uploading_the_last_depth(cluster: &Cluster) -> Process {
+    let process = cluster.coordinator("a").await;
+    let script = |order: &OrderKind| match order {
+        OrderKind::WaitCommit(wait) if wait.depth == 3 => Reaction::Pause(Duration::from_secs(2)),
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w0", Box::new(script));
+    cluster.submit(&process, 3).await;
+    cluster.wait(&process, |run| run.depth() == 2).await;
+    // Depth 3 takes a second. Then its upload begins.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(cluster.saved().await.last().unwrap().record.depth, 2);
+    process
+}
+
+#[tokio::test(start_paused = true)]
+async fn limit_raised_during_the_last_upload_continues_the_search() {
+    let cluster = Cluster::new();
+    let process = uploading_the_last_depth(&cluster).await;
+    let raised = process.coordinator.limit(&cluster.run, max_depth(6));
+    raised.await.unwrap();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(6).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_can_be_cancelled_during_the_last_upload() {
+    let cluster = Cluster::new();
+    let process = uploading_the_last_depth(&cluster).await;
+    process.coordinator.cancel(&cluster.run).await.unwrap();
+    let run = cluster.wait_for(&process, RunState::Cancelled).await;
+    assert_eq!(run.depth(), 3);
+    assert_eq!(run.manifest.result, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn submission_during_the_last_upload_withdraws_a_stop_request() {
+    let cluster = Cluster::new();
+    let process = uploading_the_last_depth(&cluster).await;
+    process.coordinator.cancel(&cluster.run).await.unwrap();
+    cluster.submit(&process, 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn simultaneous_changes_of_different_limits_are_merged() {
+    let cluster = Cluster::new();
+    let script = |order: &OrderKind| match order {
+        OrderKind::Prepare(_) => Reaction::Pause(Duration::from_secs(3)),
+        _ => Reaction::Obey,
+    };
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", Box::new(script));
+    cluster.submit(&process, 3).await;
+    cluster.wait(&process, |run| run.manifest.epoch == 1).await;
+    let cost = LimitsChange {
+        max_cost: Some(Some(Micros(5_000_000))),
+        ..LimitsChange::default()
+    };
+    let limit = |change| process.coordinator.limit(&cluster.run, change);
+    let (first, second) = tokio::join!(limit(max_depth(6)), limit(cost));
+    first.unwrap();
+    second.unwrap();
+    let limits = cluster.saved().await.limits;
+    assert_eq!(limits.max_depth, Some(6));
+    assert_eq!(limits.max_cost, Some(Micros(5_000_000)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,10 +111,7 @@ async fn limit_can_be_lowered_during_a_depth() {
     cluster.worker(&process, "w0", Box::new(script));
     cluster.submit(&process, 100).await;
     cluster.wait(&process, |run| run.depth() == 3).await;
-    let lowered = process.coordinator.limit(&cluster.run, |mut limits| {
-        limits.max_depth = Some(3);
-        limits
-    });
+    let lowered = process.coordinator.limit(&cluster.run, max_depth(3));
     lowered.await.unwrap();
     assert_eq!(cluster.saved().await.limits.max_depth, Some(3));
     // The worker never answers at depth 4. After the worker times out, the run ends with depth 3.
