@@ -184,7 +184,8 @@ const steps = {
     await page.click("button", "Search from here");
     await page.shows("Searching …");
     await page.until("Number(document.querySelector('.beam .facts dd').textContent) > 5");
-    await page.click("button", "Stop");
+    // A second click before the pending answer does not start another search.
+    await page.evaluate("(() => { const stop = [...document.querySelectorAll('.tab:not([hidden]) button')].find((e) => e.textContent === 'Stop'); stop.click(); stop.click(); })()");
     await page.shows("Stopped.");
     await page.click("button", "Play the best game");
     await page.shows("to play.");
