@@ -301,6 +301,14 @@ const steps = {
     await page.shows("The match is over");
     // The result of the first published game.
     await page.shows("bfs: 855,780 points, 212 lines");
+    // Two clicks on Play, before the match has started again, start it once: it can be paused.
+    await page.choose("#moves", "4");
+    await page.evaluate("(() => { const play = document.querySelector('.tab:not([hidden]) [aria-label=Play]'); play.click(); play.click(); })()");
+    const moves = "Number(document.querySelector('.board .facts').textContent.match(/Pieces([0-9]+)/)[1])";
+    await page.until(`${moves} > 2 && ${moves} < 500`);
+    await page.click("button", "Pause");
+    const paused = await page.evaluate(`new Promise((done) => setTimeout(() => { const before = ${moves}; setTimeout(() => done([before, ${moves}]), 500); }, 500))`);
+    assert.equal(paused[0], paused[1], "the match is still played");
     await page.choose("#agent-1", "branching");
     // The first move waits until the match has started again.
     await page.click("button", "Start again");
