@@ -408,6 +408,9 @@ const steps = {
         .filter((e) => e.checkVisibility() && !e.textContent.trim() && !e.getAttribute("aria-label") && !e.labels?.length).map((e) => e.outerHTML)`);
       assert.deepEqual(nameless, []);
     }
+    // Every object has a property with this name, but no tab.
+    await page.evaluate(`location.hash = "constructor"; true`);
+    await page.until("document.title === 'HATETRIS – hatebeam'");
   },
 };
 
