@@ -35,8 +35,11 @@ fn main() {
     let lines = Statistics::of(results.iter().map(|result| result.lines as f64)).unwrap();
     let pieces: u64 = results.iter().map(|result| result.pieces).sum();
     let unfinished = results.iter().filter(|result| !result.lost).count();
+    let half_width = lines
+        .half_width
+        .map_or("–".to_owned(), |half| format!("{half:.4}"));
     println!(
-        "{}: {games} games, {:.4} ± {:.4} lines, median {}, max {}, {unfinished} stopped, {pieces} pieces, {elapsed:.2?}",
-        agent.name, lines.mean, lines.half_width, lines.median, lines.max
+        "{}: {games} games, {:.4} ± {half_width} lines, median {}, max {}, {unfinished} stopped, {pieces} pieces, {elapsed:.2?}",
+        agent.name, lines.mean, lines.median, lines.max
     );
 }

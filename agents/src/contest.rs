@@ -39,8 +39,8 @@ pub struct SeriesSummary {
     pub games: usize,
     /// Mean score.
     pub mean: f64,
-    /// Half the width of the mean's 95 % confidence interval.
-    pub half_width: f64,
+    /// Half the width of the mean's 95 % confidence interval, or `None` for a single game.
+    pub half_width: Option<f64>,
     /// Median of the scores.
     pub median: f64,
     /// Minimum score.
@@ -67,8 +67,8 @@ pub struct PairSummary {
     pub than: String,
     /// Mean difference between the player's score and the first player's score.
     pub mean_difference: f64,
-    /// Half the width of the 95 % confidence interval of the mean difference.
-    pub half_width: f64,
+    /// Half the width of the 95 % confidence interval of the mean difference, or `None` for a single game.
+    pub half_width: Option<f64>,
     /// Number of games in which the player's score is higher than the first player's score.
     pub better: usize,
     /// Number of games in which the player's score is lower than the first player's score.
@@ -179,8 +179,14 @@ impl Contest {
         for row in &summaries {
             let _ = write!(
                 text,
-                "{:width$}  {:>6}  {:>14.2} ± {:<10.2}  {:>12}  {:>12}  {:>8}",
-                row.name, row.games, row.mean, row.half_width, row.median, row.max, row.complete,
+                "{:width$}  {:>6}  {:>14.2} ± {:<10}  {:>12}  {:>12}  {:>8}",
+                row.name,
+                row.games,
+                row.mean,
+                half_width_text(row.half_width),
+                row.median,
+                row.max,
+                row.complete,
             );
             if let Some(percent) = row.goal_percent {
                 let _ = write!(text, "  {percent:>6.2} %");
@@ -190,11 +196,11 @@ impl Contest {
         for pair in self.pairs() {
             let _ = writeln!(
                 text,
-                "{} - {}: {:+.2} ± {:.2} on the same pieces, better in {} games, worse in {}",
+                "{} - {}: {:+.2} ± {} on the same pieces, better in {} games, worse in {}",
                 pair.name,
                 pair.than,
                 pair.mean_difference,
-                pair.half_width,
+                half_width_text(pair.half_width),
                 pair.better,
                 pair.worse,
             );
@@ -225,6 +231,11 @@ impl Contest {
         }
         text
     }
+}
+
+/// Returns half the width of an interval as text.
+fn half_width_text(half_width: Option<f64>) -> String {
+    half_width.map_or_else(|| "–".to_owned(), |half_width| format!("{half_width:.2}"))
 }
 
 #[cfg(test)]
@@ -260,7 +271,7 @@ mod tests {
             (pair.mean_difference, pair.better, pair.worse),
             (10.0, 2, 0)
         );
-        assert!((pair.half_width - 1.96 * (100.0f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert!((pair.half_width.unwrap() - 1.96 * (100.0f64 / 3.0).sqrt()).abs() < 1e-9);
         let text = contest().text();
         assert!(
             text.contains(
@@ -273,6 +284,24 @@ mod tests {
                 .is_some_and(|row| row.contains(" 66.67 % ")),
             "{text}"
         );
+    }
+
+    #[test]
+    fn single_game_has_no_interval() {
+        let mut contest = contest();
+        for series in &mut contest.series {
+            series.games.truncate(1);
+        }
+        let text = contest.text();
+        assert!(text.contains("10.00 ± –  "), "{text}");
+        assert!(
+            text.contains("b - a: +0.00 ± – on the same pieces"),
+            "{text}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&contest.json().unwrap()).unwrap();
+        for list in ["players", "compared"] {
+            assert!(json[list][0]["half_width"].is_null(), "{json}");
+        }
     }
 
     #[test]

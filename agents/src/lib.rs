@@ -22,7 +22,7 @@ mod weights;
 pub use contest::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
 pub use parallel::play_numbered;
 #[cfg(not(target_family = "wasm"))]
-pub use selection::{SelectionRound, select_weights};
+pub use selection::{SelectionRound, TooFewGames, select_weights};
 pub use stats::Statistics;
 #[cfg(not(target_family = "wasm"))]
 pub use weights::{DropPlayer, NesPlayer, WeightsError, WeightsFile};

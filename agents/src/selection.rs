@@ -1,6 +1,12 @@
 //! Selection of weights: removal of the weights without which a player is not worse.
 
 use crate::{Contest, Series};
+use thiserror::Error;
+
+/// Error of a selection with too few games.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("one game cannot show whether a player is worse: select with --games 2 or more")]
+pub struct TooFewGames;
 
 /// A round of a selection.
 #[derive(Clone, Debug)]
@@ -19,7 +25,10 @@ pub struct SelectionRound {
 /// benefit may be removed.
 ///
 /// `play` plays the games with the given weights, and `on_round` is called after each round. Its error ends the selection.
-pub fn select_weights<E>(
+///
+/// # Errors
+/// Returns [`TooFewGames`] if `play` plays fewer than two games, and the errors of `on_round`.
+pub fn select_weights<E: From<TooFewGames>>(
     names: &[&'static str],
     weights: &[f64],
     unit: &'static str,
@@ -28,6 +37,9 @@ pub fn select_weights<E>(
 ) -> Result<Vec<f64>, E> {
     let mut weights = weights.to_vec();
     let mut current = play("all", &weights);
+    if current.games.len() < 2 {
+        return Err(TooFewGames.into());
+    }
     loop {
         let used: Vec<usize> = (0..weights.len())
             .filter(|&at| weights[at] != 0.0)
@@ -52,7 +64,10 @@ pub fn select_weights<E>(
                 .mean_difference
                 .total_cmp(&pairs[other].mean_difference)
         });
-        let removed = best.filter(|&at| pairs[at].mean_difference + pairs[at].half_width >= 0.0);
+        let removed = best.filter(|&at| {
+            let half_width = pairs[at].half_width.unwrap_or(f64::INFINITY);
+            pairs[at].mean_difference + half_width >= 0.0
+        });
         let round = SelectionRound {
             contest,
             removed: removed.map(|at| names[used[at]]),
@@ -71,7 +86,6 @@ pub fn select_weights<E>(
 mod tests {
     use super::*;
     use crate::GameRecord;
-    use std::convert::Infallible;
 
     /// Plays games whose scores depend on the weights `a` and `b`, and on `c` in a way that averages out.
     fn play(name: &str, weights: &[f64]) -> Series {
@@ -97,14 +111,27 @@ mod tests {
         let mut rounds = Vec::new();
         let on_round = |round: &SelectionRound| {
             rounds.push((round.removed, round.contest.series.len()));
-            Ok::<(), Infallible>(())
+            Ok::<(), TooFewGames>(())
         };
         let weights = select_weights(&["a", "b", "c"], &[1.0, 1.0, 1.0], "points", play, on_round);
         assert_eq!(weights, Ok(vec![1.0, 1.0, 0.0]));
         assert_eq!(rounds, [(Some("c"), 4), (None, 3)]);
         let harmful = select_weights(&["a", "b", "c"], &[-1.0, -1.0, 0.0], "points", play, |_| {
-            Ok::<(), Infallible>(())
+            Ok::<(), TooFewGames>(())
         });
         assert_eq!(harmful, Ok(vec![-1.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn single_game_is_refused() {
+        let play_one = |name: &str, weights: &[f64]| {
+            let mut series = play(name, weights);
+            series.games.truncate(1);
+            series
+        };
+        let weights = select_weights(&["a", "b", "c"], &[1.0; 3], "points", play_one, |_| {
+            Ok::<(), TooFewGames>(())
+        });
+        assert_eq!(weights, Err(TooFewGames));
     }
 }

@@ -229,7 +229,8 @@ impl Objective for GamesObjective<'_> {
         let statistics = Statistics::of(scores)?;
         Some(Measured {
             value: statistics.mean,
-            half_width: statistics.half_width,
+            // The journal has no unknown widths. A value without an interval is written like an exact one.
+            half_width: statistics.half_width.unwrap_or_default(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Weights files, which contain the weights of an agent or a search.
 
 use crate::drop::{Registered, UnknownAgent, find_agent};
-use crate::nes::{RegisteredSearch, UnknownSearch, find_search, read_patterns};
+use crate::nes::{PATTERNS_MAGIC, RegisteredSearch, UnknownSearch, find_search, read_patterns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -32,6 +32,9 @@ pub enum WeightsError {
     /// The file is too large.
     #[error("{} is too large: the limit is {} KiB", .0.display(), MAX_FILE_BYTES >> 10)]
     TooLarge(PathBuf),
+    /// The file begins like a file of `hatebeam nes learn`, but it is incomplete or has another version.
+    #[error("{} is damaged or was written by another version: learn again with `hatebeam nes learn`", .0.display())]
+    DamagedPatterns(PathBuf),
     /// The file is not valid TOML, or its fields are not those of a [`WeightsFile`].
     #[error("{}", .0.display())]
     Parse(PathBuf, #[source] toml::de::Error),
@@ -234,6 +237,9 @@ impl NesPlayer {
                 search: find("learned")?,
                 weights: weights.into_iter().map(f64::from).collect(),
             });
+        }
+        if bytes.starts_with(&PATTERNS_MAGIC) {
+            return Err(WeightsError::DamagedPatterns(path.to_owned()));
         }
         let file = WeightsFile::parse(&bytes, path)?;
         let search = find(&file.player)?;

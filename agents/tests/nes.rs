@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
-use hatebeam_agents::NesPlayer;
 use hatebeam_agents::nes::{
     Bfs, Branching, GameRules, LEARNED_FILE, LearningError, LearningSettings, Move, Search,
     Summary, Widths, article_games, find_search, learn, play, play_traced, read_patterns,
     write_patterns,
 };
+use hatebeam_agents::{NesPlayer, WeightsError};
 use hatebeam_tetris::nes::{ArticleSets, Cartridge, Rows, Transitions, WEIGHTS_BFS};
 use hatebeam_tetris::{Piece, Rng};
 use serde_json::{Value, json};
@@ -138,6 +138,9 @@ fn interrupted_learning_gives_the_same_weights_and_refuses_other_settings() {
     for done in [false, false, true] {
         assert_eq!(learn_some(parts, 1, 1).unwrap(), done);
     }
+    // A process that is killed between the two files of a save leaves no weights, or old ones.
+    std::fs::remove_file(parts.join(LEARNED_FILE)).unwrap();
+    assert!(learn_some(parts, 1, 1).unwrap());
     for file in ["learning.bin", LEARNED_FILE] {
         let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
         assert!(read(whole) == read(parts), "{file}");
@@ -163,6 +166,13 @@ fn interrupted_learning_gives_the_same_weights_and_refuses_other_settings() {
     assert_eq!(
         read_patterns(&[&bytes[..8], b"\x02", &bytes[9..]].concat()),
         None
+    );
+
+    std::fs::write(&path, &bytes[..bytes.len() - 2]).unwrap();
+    let damaged = NesPlayer::read(&path).unwrap_err();
+    assert!(
+        matches!(damaged, WeightsError::DamagedPatterns(_)),
+        "{damaged}"
     );
 
     let state = whole.join("learning.bin");

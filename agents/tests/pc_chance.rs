@@ -216,6 +216,7 @@ fn error_for_impossible_position_names_the_reason() {
         needed: 10,
     };
     assert_eq!(refused("IJL", "OSTZ", 9), short);
+    assert_eq!(refused("", "IJLOSTZ", 11), PcError::NothingSeen);
     let unseen = PcError::Unseen { unseen: 8, most: 6 };
     assert_eq!(refused("IJL", "OSTZ", 11), unseen);
 }

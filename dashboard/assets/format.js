@@ -7,6 +7,11 @@ export function number(value) {
   return value === null || value === undefined ? DASH : Math.round(value).toLocaleString("en-US");
 }
 
+/** Formats a number with all of its digits: "1.5". */
+export function exact(value) {
+  return value.toLocaleString("en-US", { maximumFractionDigits: 20 });
+}
+
 /** Formats a number with three significant digits and, if it is large, the unit k, M, G or T. */
 export function short(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return DASH;

@@ -3,7 +3,7 @@
 import { confirmAction } from "./dialog.js";
 import { h, show } from "./dom.js";
 import { Fields, limitFields, readLimits } from "./fields.js";
-import { bytes, count, dollars, number, range, rough, short, wells } from "./format.js";
+import { bytes, dollars, exact, number, range, rough, short, wells } from "./format.js";
 import { call } from "./live.js";
 
 /** Evaluators that are neural networks. The specification names them by digests, which the coordinator sends. */
@@ -167,7 +167,7 @@ class SubmitPage {
     await this.updateEstimate(body);
     const limits = [
       body.max_dollars > 0 && `${dollars(body.max_dollars)}`,
-      body.max_hours > 0 && `${count(body.max_hours, "hour")}`,
+      body.max_hours > 0 && `${exact(body.max_hours)} ${body.max_hours === 1 ? "hour" : "hours"}`,
       body.max_depth > 0 && `depth ${number(body.max_depth)}`,
     ].filter(Boolean);
     await confirmAction({

@@ -124,6 +124,8 @@ class AgentsTab {
     this.agents = engine.call({ call: "agents" });
     this.remote = new Remote();
     this.animation = null;
+    /** Whether this tab is shown. */
+    this.isShown = false;
     /** Number of matches started. It identifies the answers that belong to the current match. */
     this.number = 0;
     /** Resolves when the current match has started, or could not be started. */
@@ -252,7 +254,13 @@ class AgentsTab {
   }
 
   async play() {
-    if (this.isOver) await this.restart();
+    if (this.isOver) {
+      const started = this.restart();
+      const { number: match } = this;
+      await started;
+      // Meanwhile, the match can have been played already, another match can have started, or the tab can have been left.
+      if (this.animation !== null || match !== this.number || !this.isShown) return;
+    }
     let last = performance.now();
     let due = 0;
     let most = 1;
@@ -281,12 +289,14 @@ class AgentsTab {
   }
 
   enter() {
+    this.isShown = true;
     addEventListener("resize", this.draw);
     addEventListener("theme", this.draw);
     this.draw();
   }
 
   leave() {
+    this.isShown = false;
     this.pause();
     removeEventListener("resize", this.draw);
     removeEventListener("theme", this.draw);

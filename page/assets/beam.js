@@ -15,6 +15,8 @@ export class BeamPanel {
     this.tab = tab;
     this.remote = new Remote();
     this.isRunning = false;
+    /** Whether the running search ends after the pending answer. */
+    this.isStopped = false;
     /** State of the game in which the search started; null if another game has begun since. */
     this.from = null;
     this.width = h("select", { id: "beam-width" },
@@ -48,13 +50,14 @@ export class BeamPanel {
   }
 
   toggle() {
-    if (this.isRunning) this.isRunning = false;
+    if (this.isRunning) this.isStopped = true;
     else this.run();
   }
 
   async run() {
     const { state } = this.tab;
     this.isRunning = true;
+    this.isStopped = false;
     this.from = state;
     this.take.disabled = true;
     setText(this.button, "Stop");
@@ -79,7 +82,7 @@ export class BeamPanel {
   async advance() {
     const started = performance.now();
     let depths = 1;
-    while (this.isRunning && this.progress.end === null) {
+    while (!this.isStopped && this.progress.end === null) {
       const before = performance.now();
       this.progress = await this.remote.call({ call: "beam-run", depths });
       const spent = performance.now() - before;
@@ -108,12 +111,12 @@ export class BeamPanel {
       "Children per second": short(progress.children / seconds),
     };
     this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
-    if (this.isRunning) setText(this.status, "Searching …");
+    if (this.isRunning && !this.isStopped) setText(this.status, "Searching …");
   }
 
   /** Replaces the rest of the replay with the beam's best game, and plays this game. */
   async follow() {
-    this.isRunning = false;
+    this.isStopped = true;
     try {
       const wells = await this.remote.call({ call: "beam-path" });
       if (this.from === null) return;

@@ -51,13 +51,13 @@ export class ManyPanel {
 
   show({ players, compared }, played, wanted) {
     this.table.hidden = false;
-    const figure = (value) => h("td", { className: "num" }, number(Math.round(value * 100) / 100));
+    const figure = (value) => h("td", { className: "num" }, value === null ? "–" : number(Math.round(value * 100) / 100));
     setChildren(this.rows, players.map((player, index) => h("tr", {},
       h("th", { scope: "row" }, `${index + 1}: ${player.name}`),
       figure(player.games), figure(player.mean), figure(player.half_width), figure(player.median), figure(player.max))));
     const [pair] = compared;
     const difference = pair === undefined ? "" : ` Player 2 is better in ${count(pair.better, "game")} and worse in ${pair.worse}. ` +
-      `The mean difference is ${pair.mean_difference.toFixed(2)} ± ${pair.half_width.toFixed(2)} on the same pieces.`;
+      `The mean difference is ${pair.mean_difference.toFixed(2)} ± ${pair.half_width?.toFixed(2) ?? "–"} on the same pieces.`;
     setText(this.status, `${played} of ${count(wanted, "game")}.${difference}`);
   }
 }

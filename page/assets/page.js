@@ -19,7 +19,7 @@ let current = null;
 
 function select({ focus = true } = {}) {
   const wanted = location.hash.slice(1);
-  const name = wanted in TABS ? wanted : "hatetris";
+  const name = Object.hasOwn(TABS, wanted) ? wanted : "hatetris";
   const [title, make] = TABS[name];
   if (!opened.has(name)) {
     const section = h("section", { className: "tab", "aria-label": title });

@@ -11,7 +11,7 @@
   let theme = "auto";
   try {
     const saved = localStorage.getItem(KEY);
-    if (saved in NAMES) theme = saved;
+    if (saved !== null && Object.hasOwn(NAMES, saved)) theme = saved;
   } catch {
     // Storage is unavailable: use the system's theme.
   }

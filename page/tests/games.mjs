@@ -184,7 +184,8 @@ const steps = {
     await page.click("button", "Search from here");
     await page.shows("Searching …");
     await page.until("Number(document.querySelector('.beam .facts dd').textContent) > 5");
-    await page.click("button", "Stop");
+    // A second click before the pending answer does not start another search.
+    await page.evaluate("(() => { const stop = [...document.querySelectorAll('.tab:not([hidden]) button')].find((e) => e.textContent === 'Stop'); stop.click(); stop.click(); })()");
     await page.shows("Stopped.");
     await page.click("button", "Play the best game");
     await page.shows("to play.");
@@ -300,6 +301,14 @@ const steps = {
     await page.shows("The match is over");
     // The result of the first published game.
     await page.shows("bfs: 855,780 points, 212 lines");
+    // Two clicks on Play, before the match has started again, start it once: it can be paused.
+    await page.choose("#moves", "4");
+    await page.evaluate("(() => { const play = document.querySelector('.tab:not([hidden]) [aria-label=Play]'); play.click(); play.click(); })()");
+    const moves = "Number(document.querySelector('.board .facts').textContent.match(/Pieces([0-9]+)/)[1])";
+    await page.until(`${moves} > 2 && ${moves} < 500`);
+    await page.click("button", "Pause");
+    const paused = await page.evaluate(`new Promise((done) => setTimeout(() => { const before = ${moves}; setTimeout(() => done([before, ${moves}]), 500); }, 500))`);
+    assert.equal(paused[0], paused[1], "the match is still played");
     await page.choose("#agent-1", "branching");
     // The first move waits until the match has started again.
     await page.click("button", "Start again");
@@ -399,6 +408,9 @@ const steps = {
         .filter((e) => e.checkVisibility() && !e.textContent.trim() && !e.getAttribute("aria-label") && !e.labels?.length).map((e) => e.outerHTML)`);
       assert.deepEqual(nameless, []);
     }
+    // Every object has a property with this name, but no tab.
+    await page.evaluate(`location.hash = "constructor"; true`);
+    await page.until("document.title === 'HATETRIS – hatebeam'");
   },
 };
 

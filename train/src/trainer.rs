@@ -21,6 +21,8 @@ use hatebeam_search::{
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +32,7 @@ use thiserror::Error;
 pub(crate) const GEOMETRY: Geometry = Geometry::STANDARD;
 /// Number of batches between updates of the network of the [`LeafFinder`].
 const REFRESH: usize = 500;
-/// One in this many samples is held out: it is used to test the network, and never to train it.
+/// One in this many samples is held out to test the network. The test ignores samples whose wells are also trained on.
 const HELD_OUT: usize = 64;
 /// Score of the evaluator `patterns` that corresponds to a network value of 1.
 const PATTERNS_ONE: f64 = 512.0;
@@ -89,13 +91,13 @@ pub struct GenerationRecord {
     pub beams: Vec<BeamRecord>,
     /// Number of samples drawn from beams and games, including the held-out samples.
     pub samples: usize,
-    /// Mean loss of the held-out samples before this generation's training.
+    /// Mean loss, before this generation's training, of the held-out samples whose wells are not also trained on.
     pub fresh_loss: f64,
-    /// Mean of prediction minus target on the held-out samples, before this generation's training.
+    /// Mean of prediction minus target on the same samples, before this generation's training.
     pub fresh_bias: f64,
     /// Mean loss of the training samples, each measured just before the step that uses it.
     pub train_loss: f64,
-    /// Mean loss of the held-out samples after this generation's training.
+    /// Mean loss of the same samples after this generation's training.
     pub held_out_loss: f64,
     /// SHA-256 of the previous generation's `data_digest` and this generation's samples, in hex.
     pub data_digest: String,
@@ -249,20 +251,12 @@ impl Trainer {
         let samples = self.draw(generation, played, threads, cancel);
         let beams_seconds = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let mut digest = Sha256::new();
-        if let Some(last) = self.records.last() {
-            digest.update(&last.data_digest);
-        }
-        for sample in &samples {
-            digest.update(sample.well.0);
-            digest.update(sample.pieces.to_le_bytes());
-        }
-        let data_digest = format!("{:x}", digest.finalize());
+        let data_digest = self.data_digest(&samples);
         let count = samples.len();
         let (held_out, samples) = {
             let mut samples = samples;
             let held_out = samples.split_off(count - count / HELD_OUT);
-            (held_out, samples)
+            (self.without_trained(held_out, &samples), samples)
         };
         let fresh = self.test(&held_out);
         self.buffer.push(samples);
@@ -310,6 +304,38 @@ impl Trainer {
         (!cancel.load(Ordering::Relaxed)).then_some(record)
     }
 
+    /// Returns the SHA-256 of the previous generation's digest and of samples, in hex.
+    fn data_digest(&self, samples: &[Sample]) -> String {
+        let mut digest = Sha256::new();
+        if let Some(last) = self.records.last() {
+            digest.update(&last.data_digest);
+        }
+        for sample in samples {
+            digest.update(sample.well.0);
+            digest.update(sample.pieces.to_le_bytes());
+        }
+        format!("{:x}", digest.finalize())
+    }
+
+    /// Removes the samples whose wells are also in `fresh`, this generation's training samples, or in the buffer. Wells of
+    /// games are drawn again and again, and beams of several generations reach the same wells.
+    fn without_trained(&self, mut held_out: Vec<Sample>, fresh: &[Sample]) -> Vec<Sample> {
+        // The wells whose training trains on the sample's well.
+        let wells = |sample: &Sample| {
+            let mirror = || NodeWell::pack(GEOMETRY, &mirrored(&unpacked(sample)));
+            let mirror = self.recipe.mirror.then(mirror);
+            iter::once(sample.well).chain(mirror)
+        };
+        let held: HashSet<NodeWell> = held_out.iter().flat_map(wells).collect();
+        let training = self.buffer.iter().flatten().chain(fresh);
+        let trained: HashSet<NodeWell> = training
+            .map(|sample| sample.well)
+            .filter(|well| held.contains(well))
+            .collect();
+        held_out.retain(|sample| !wells(sample).any(|well| trained.contains(&well)));
+        held_out
+    }
+
     /// Gives the network its initial weights, and drops all samples. The playing network becomes the previous one.
     fn reset(&mut self) {
         let learning = initial_model(&self.recipe).expect("the recipe was checked");
@@ -327,7 +353,7 @@ impl Trainer {
             .stage(generation)
             .beams
             .iter()
-            .flat_map(|beam| std::iter::repeat_n(beam, beam.count))
+            .flat_map(|beam| iter::repeat_n(beam, beam.count))
             .collect();
         let all: Vec<(u32, &BeamRecipe)> = (0..).zip(all).collect();
         run_in_threads(threads, &all, |&(index, beam)| {
@@ -598,4 +624,31 @@ fn network(
     let header = serde_json::to_string(&header).expect("plain data can be written as JSON");
     let network = Network::new(&header, weights);
     Arc::new(network.expect("the lists of weights have the right lengths"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_out_wells_are_not_trained_on() {
+        let recipe = |mirror| Recipe {
+            mirror,
+            ..Recipe::default()
+        };
+        let sample = |row: u16| Sample {
+            well: NodeWell::pack(GEOMETRY, &Well::from_rows([row; MAX_HEIGHT])),
+            pieces: 1.0,
+        };
+        // Wells in the buffer, in the training part, mirrored in the training part, and in neither.
+        let held_out = [0b11, 0b101, 0b111, 0b1_0001].map(sample).to_vec();
+        let fresh = [0b101, 0b11_1000_0000].map(sample);
+        let kept = |mirror| {
+            let mut trainer = Trainer::new(recipe(mirror)).unwrap();
+            trainer.buffer = vec![vec![sample(0b11)]];
+            trainer.without_trained(held_out.clone(), &fresh)
+        };
+        assert_eq!(kept(false), [0b111, 0b1_0001].map(sample));
+        assert_eq!(kept(true), [sample(0b1_0001)]);
+    }
 }

@@ -4,10 +4,13 @@ use crate::journal::{Journal, Measured};
 use crate::parameter::Parameter;
 use crate::search::{Evaluation, SearchError, Settings, search};
 use serde_json::Value;
+#[cfg(unix)]
+use std::fs::Permissions;
 use std::fs::{self, File};
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Name of the journal in the folder.
 const JOURNAL: &str = "journal.jsonl";
@@ -75,7 +78,11 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut file = NamedTempFile::new_in(folder)?;
+    let mut builder = tempfile::Builder::new();
+    // Temporary files are private by default. This file gets the permissions of any new file.
+    #[cfg(unix)]
+    builder.permissions(Permissions::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;

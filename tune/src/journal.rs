@@ -109,6 +109,8 @@ fn is_first(round: &usize) -> bool {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Length of the complete lines in bytes.
+    length: u64,
     values: HashMap<(Point, usize), Measured>,
 }
 
@@ -155,6 +157,7 @@ impl Journal {
         let mut journal = Journal {
             path: path.to_owned(),
             file,
+            length: whole as u64,
             values: HashMap::new(),
         };
         if whole > 0 {
@@ -165,8 +168,7 @@ impl Journal {
                 line: 1,
             });
         }
-        journal.file.set_len(whole as u64).map_err(failed)?;
-        journal.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        journal.drop_fragment().map_err(failed)?;
         if whole == 0 {
             journal.write(&header)?;
         }
@@ -220,12 +222,23 @@ impl Journal {
         let mut text = serde_json::to_vec(line)
             .expect("a line contains only numbers, strings, lists and objects");
         text.push(b'\n');
-        self.file
-            .write_all(&text)
-            .map_err(|error| JournalError::Io {
+        if let Err(error) = self.file.write_all(&text) {
+            // If this fails too, the fragment remains the last line, which `open` drops.
+            let _ = self.drop_fragment();
+            return Err(JournalError::Io {
                 path: self.path.clone(),
                 error,
-            })
+            });
+        }
+        self.length += text.len() as u64;
+        Ok(())
+    }
+
+    /// Removes what follows the complete lines, so that the next line begins after them.
+    fn drop_fragment(&mut self) -> io::Result<()> {
+        self.file.set_len(self.length)?;
+        self.file.seek(SeekFrom::Start(self.length))?;
+        Ok(())
     }
 }
 
@@ -233,4 +246,37 @@ impl Journal {
 fn is_start_of_header(text: &[u8]) -> bool {
     let start = format!(r#"{{"format":{FORMAT},"#);
     text.starts_with(start.as_bytes()) || start.as_bytes().starts_with(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn line_after_a_failed_write_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let parameters = [Parameter {
+            name: "a".to_owned(),
+            start: 0.0,
+            min: 0.0,
+            max: 1.0,
+        }];
+        let measured = Measured {
+            value: 1.0,
+            half_width: 0.0,
+        };
+        let key = |at| (Point::nearest(&[at]), 0);
+        let mut journal = Journal::open(&path, &parameters, json!(0)).unwrap();
+        journal.add(key(0.25), measured).unwrap();
+        // A full disk leaves the beginning of a line.
+        journal.file.write_all(br#"{"point":"#).unwrap();
+        journal.drop_fragment().unwrap();
+        journal.add(key(0.75), measured).unwrap();
+        drop(journal);
+        let journal = Journal::open(&path, &parameters, json!(0)).unwrap();
+        assert_eq!(journal.values.len(), 2);
+        assert_eq!(journal.get(&key(0.75)), Some(measured));
+    }
 }

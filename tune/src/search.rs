@@ -269,6 +269,11 @@ impl Recorder<'_> {
             state.error.get_or_insert(SearchError::Interrupted);
             return None;
         };
+        // Another thread failed to write to the journal during the measurement. A line of this thread could follow an
+        // incomplete line. After an interruption, the value is still worth recording.
+        if matches!(state.error, Some(SearchError::Journal(_))) {
+            return None;
+        }
         if known.is_none()
             && let Err(error) = state.journal.add(key.clone(), measured)
         {
@@ -357,6 +362,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc;
 
     #[derive(Clone, Copy)]
     struct Value {
@@ -383,6 +389,54 @@ mod tests {
             last = Some(state.record(key, weights, measured, true));
         }
         last.unwrap()
+    }
+
+    #[test]
+    fn nothing_is_recorded_after_a_failed_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let parameters = [Parameter {
+            name: "a".to_owned(),
+            start: 0.0,
+            min: 0.0,
+            max: 1.0,
+        }];
+        let state = State {
+            journal: Journal::open(&path, &parameters, json!(0)).unwrap(),
+            number: 0,
+            points: HashMap::new(),
+            best: None,
+            error: None,
+        };
+        let before = std::fs::read(&path).unwrap();
+        let (started, starts) = mpsc::channel();
+        let (failed, fails) = mpsc::channel();
+        let channels = Mutex::new((started, fails));
+        let objective = |_: &[f64], _| {
+            let channels = channels.lock().unwrap();
+            channels.0.send(()).unwrap();
+            channels.1.recv().unwrap();
+            Some(Measured {
+                value: 1.0,
+                half_width: 0.0,
+            })
+        };
+        let recorder = Recorder {
+            parameters: &parameters,
+            objective: &objective,
+            on_value: &|_| (),
+            state: Mutex::new(state),
+        };
+        std::thread::scope(|scope| {
+            let value = scope.spawn(|| recorder.value(&[0.5], 0));
+            starts.recv().unwrap();
+            // Another thread fails during the measurement.
+            let error = JournalError::InUse { path: path.clone() };
+            recorder.state().error = Some(error.into());
+            failed.send(()).unwrap();
+            assert_eq!(value.join().unwrap(), None);
+        });
+        assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 /// File with the weights that are part of the program. `docs/games.md` has the command that learned them.
 const BUILT_IN: &[u8] = include_bytes!("patterns.bin");
 /// First bytes of a file with weights, before [`PATTERN_VERSION`], the number of weights and the weights.
-const MAGIC: [u8; 8] = *b"HBNESPAT";
+pub(crate) const MAGIC: [u8; 8] = *b"HBNESPAT";
 /// Version of files with weights. It increases if the format or [`patterns`](hatebeam_tetris::nes::patterns) changes.
 pub(super) const PATTERN_VERSION: u32 = 1;
 /// Number of bytes before the weights.

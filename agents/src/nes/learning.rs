@@ -8,9 +8,10 @@ use hatebeam_tetris::nes::{
     Board, PATTERN_WEIGHTS, PATTERNS, Patterns, Score, board_value, discounted, patterns,
 };
 use hatebeam_tetris::{Piece, Rng};
+use hatebeam_tune::replace_file;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -95,9 +96,14 @@ pub fn learn(
 ) -> Result<bool, LearningError> {
     let failed = |error| LearningError::Io(folder.to_owned(), error);
     fs::create_dir_all(folder).map_err(failed)?;
-    let path = folder.join(STATE_FILE);
+    let (path, learned) = (folder.join(STATE_FILE), folder.join(LEARNED_FILE));
     let (mut games, mut learner) = match fs::read(&path) {
-        Ok(bytes) => Learner::resume(&path, &bytes, settings)?,
+        Ok(bytes) => {
+            let (games, learner) = Learner::resume(&path, &bytes, settings)?;
+            // An interruption between the two files of a save leaves weights that are older than the state, or none.
+            write(&learned, &write_patterns(learner.weights()))?;
+            (games, learner)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => (0, Learner::new()),
         Err(error) => return Err(LearningError::Io(path, error)),
     };
@@ -112,10 +118,7 @@ pub fn learn(
             complete += u64::from(game.complete);
         }
         write(&path, &learner.state(games, settings.seed))?;
-        write(
-            &folder.join(LEARNED_FILE),
-            &write_patterns(learner.weights()),
-        )?;
+        write(&learned, &write_patterns(learner.weights()))?;
         let progress = LearningProgress {
             games,
             mean: points / count,
@@ -128,13 +131,8 @@ pub fn learn(
     Ok(games == settings.games)
 }
 
-/// Replaces a file, so that an interruption leaves either the old or the new file.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), LearningError> {
-    let new = path.with_extension("new");
-    let written = File::create(&new)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&new, path));
-    written.map_err(|error| LearningError::Io(path.to_owned(), error))
+    replace_file(path, bytes).map_err(|error| LearningError::Io(path.to_owned(), error))
 }
 
 /// Result of one game during learning.

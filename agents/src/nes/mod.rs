@@ -14,6 +14,8 @@ pub use branching::{Branching, Widths, WidthsError};
 pub use game::{
     GameResult, GameRules, Move, Play, Summary, article_games, play, play_sets, play_traced,
 };
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use learned::MAGIC as PATTERNS_MAGIC;
 pub use learned::{Learned, built_in_patterns, read_patterns, write_patterns};
 #[cfg(not(target_family = "wasm"))]
 pub use learning::{LEARNED_FILE, LearningError, LearningProgress, LearningSettings, learn};

@@ -77,3 +77,30 @@ pub enum OptionError {
         error: KickError,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{NesPiecesOptions, StreakOptions};
+    use clap::Parser;
+
+    #[derive(Parser)]
+    enum Options {
+        Pieces(NesPiecesOptions),
+        Streak(StreakOptions),
+    }
+
+    #[test]
+    fn numbers_that_exhaust_memory_are_refused() {
+        for (command, option, most) in [
+            ("pieces", "--count", "1000000"),
+            ("streak", "--previews", "100"),
+        ] {
+            let parse = |number: &str| Options::try_parse_from(["", command, option, number]);
+            assert!(parse(most).is_ok());
+            for number in [&format!("{most}1"), "18446744073709551615"] {
+                let error = parse(number).err().unwrap().to_string();
+                assert!(error.contains(option), "{error}");
+            }
+        }
+    }
+}

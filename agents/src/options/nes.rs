@@ -19,8 +19,9 @@ pub struct NesPiecesOptions {
     #[command(flatten)]
     pieces: Source,
     /// Number of pieces per game; at most 1825 with `article`
-    #[arg(long, value_name = "N", default_value_t = ARTICLE_GAME_LENGTH)]
-    count: usize,
+    #[arg(long, value_name = "N", default_value_t = ARTICLE_GAME_LENGTH as u32)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    count: u32,
     /// Frames before each piece with `cartridge` [default: a random number from 20 to 60]
     #[arg(long, value_name = "N")]
     frames: Option<u32>,
@@ -29,7 +30,10 @@ pub struct NesPiecesOptions {
 impl NesPiecesOptions {
     /// Returns the pieces of each game as letters.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        let sets = self.pieces.sets(self.count, self.frames).into_iter();
+        let sets = self
+            .pieces
+            .sets(self.count as usize, self.frames)
+            .into_iter();
         sets.map(|pieces| pieces.into_iter().map(Piece::letter).collect())
     }
 }

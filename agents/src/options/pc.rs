@@ -115,7 +115,8 @@ pub struct StreakOptions {
     clears: NonZeroUsize,
     /// Number of pieces that the player sees after the current piece; at least 4 with four rows
     #[arg(long, value_name = "N", default_value_t = 5)]
-    previews: usize,
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
+    previews: u8,
     /// Number of games
     #[arg(long, value_name = "N", default_value = "10")]
     games: NonZeroUsize,
@@ -145,7 +146,7 @@ impl StreakOptions {
     pub fn games(&self) -> Result<StreakGames, OptionError> {
         let clears = self.clears.get();
         Ok(StreakGames {
-            rules: StreakRules::new(self.rules.lines, self.previews, clears)?,
+            rules: StreakRules::new(self.rules.lines, self.previews.into(), clears)?,
             finder: self.table.finder(&self.rules)?,
             seed: self.seed,
             games: self.games.get(),

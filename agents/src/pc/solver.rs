@@ -26,6 +26,9 @@ pub enum PcError {
         /// Number of pieces that fill the field.
         needed: usize,
     },
+    /// No piece is seen.
+    #[error("no piece is seen: give at least the current piece")]
+    NothingSeen,
     /// A seen piece contradicts the pieces that are left in the bag.
     #[error(
         "piece {0} is impossible: it was already drawn from the bag, or is still in it; check the seen pieces and the pieces left in the bag"

@@ -9,6 +9,7 @@ use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::{
     NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, TRAIN_HELP, Trainer, TrainingFolder,
 };
+use hatebeam_tune::replace_file;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -64,9 +65,7 @@ impl TrainArgs {
                 record.row()
             };
             // The generation is saved before it is printed, because printing fails if standard output is closed.
-            folder.save(&trainer)?;
-            let report = self.folder.join("report.html");
-            fs::write(&report, trainer.report()).with_context(|| report.display().to_string())?;
+            self.save(&folder, &trainer)?;
             output::print(shown)?;
             if cancel.load(Ordering::Relaxed) {
                 return Err(Failure::Interrupted.into());
@@ -91,8 +90,8 @@ impl TrainArgs {
                     self.folder.display()
                 ))
             );
-            // A crash during an earlier save may have left a network file that is older than the checkpoint.
-            folder.save(&trainer)?;
+            // A crash during an earlier save may have left a network file or a report that is older than the checkpoint.
+            self.save(folder, &trainer)?;
             return Ok(trainer);
         }
         let recipe = match wanted {
@@ -102,6 +101,14 @@ impl TrainArgs {
         let trainer = Trainer::new(recipe)?;
         folder.save(&trainer)?;
         Ok(trainer)
+    }
+
+    /// Saves the state of the training and its report.
+    fn save(&self, folder: &TrainingFolder, trainer: &Trainer) -> anyhow::Result<()> {
+        folder.save(trainer)?;
+        let report = self.folder.join("report.html");
+        replace_file(&report, trainer.report().as_bytes())
+            .with_context(|| report.display().to_string())
     }
 
     /// Reads `--recipe`.

@@ -300,12 +300,12 @@ const steps = {
     assert(page.expectErrors(/status of 400/) >= 1);
     await page.fill("#width", "250k");
     await page.fill("#maxDollars", "12.50");
-    await page.fill("#maxHours", "2");
+    await page.fill("#maxHours", "1.5");
     await page.choose("#keep", "4");
     await page.shows("60 s to 3 min");
     await page.click("button", "Submit …");
     await page.shows("Start a run of width 250k?");
-    await page.shows("It stops at $12.50 or 2 hours.");
+    await page.shows("It stops at $12.50 or 1.5 hours.");
     await picture("submit-dialog");
     await page.click("dialog button", "Start");
     await page.shows("The run is queued");
@@ -319,7 +319,7 @@ const steps = {
     // The page names the default network by its digest.
     assert.match(evaluator.kind.network, /^[0-9a-f]{64}$/, "the specification has no digest of the network");
     assert.equal(evaluator.quiescence, "off");
-    assert.deepEqual([keep, micros, seconds], ["4", 12_500_000, 7200]);
+    assert.deepEqual([keep, micros, seconds], ["4", 12_500_000, 5400]);
     // Start a run from a position of a replay.
     await page.goto(`${url}#/submit`);
     await page.click("details summary");

@@ -241,9 +241,12 @@ struct Game<'a> {
 
 impl<'a> Game<'a> {
     fn new(position: &'a PcPosition, finder: &PcFinder) -> Result<Game<'a>, PcError> {
+        if position.seen.is_empty() {
+            return Err(PcError::NothingSeen);
+        }
         let needed = position.field.pieces_left();
         let given = position.pieces_in_all.max(position.seen.len());
-        if given < needed || position.seen.is_empty() {
+        if given < needed {
             return Err(PcError::ShortQueue { given, needed });
         }
         position.check_bag()?;
