@@ -137,6 +137,12 @@ fn repair_removes_damaged_depth() {
     for word in ["depth", "damaged", "hatebeam runs repair"] {
         assert!(error.contains(word), "{error}");
     }
+    // The suggested command names the state folder, because --state was given.
+    let (_, rest) = error.split_once("depth ").unwrap();
+    let (depth, _) = rest.split_once(' ').unwrap();
+    let read = state.run(&["keyframes", name, "--depth", depth]);
+    let repair = format!("runs repair {name} --state {}", state.path().display());
+    assert!(read.err.contains(&repair), "{read:?}");
     let repaired = Search::parse(state.run(&["runs", "repair", name, "--json"]));
     let depths = repaired.summary["repaired"].as_array().unwrap();
     assert_eq!(depths.len(), 1);

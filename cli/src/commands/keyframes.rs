@@ -103,12 +103,12 @@ impl KeyframesArgs {
     /// Opens a run on this machine.
     fn open_run(&self) -> anyhow::Result<OpenRun> {
         let run = self.local.open_read_only()?;
-        let name = self.local.run.clone();
+        let selecting = self.local.state.selecting(run.store().dir());
         Ok(OpenRun::new(run, move |run, depth, well| {
             let game = game_to(&run, depth, &well);
             if let Err(StoreError::DamagedDepth { .. }) = &game {
                 output::note(format_args!(
-                    "recompute the depth with: hatebeam runs repair {name}"
+                    "recompute the depth with: hatebeam runs repair {selecting}"
                 ));
             }
             Ok(game?)
