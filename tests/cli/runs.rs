@@ -26,6 +26,15 @@ fn keyframes_finds_game_that_leads_to_well() {
     run(&["replay", "verify", replay.trim()]).results();
     let drawn = keyframes(&["--every", "10"]);
     assert_eq!(drawn.out.matches("after piece").count(), 3);
+    let all = keyframes(&["--json"]).json();
+    let some = keyframes(&["--json", "--every", "8"]).json();
+    let expected = [0, 8, 16, 20].map(|index| &all["wells"][index]);
+    assert_eq!(
+        some["wells"].as_array().unwrap().iter().collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(some["keys"], all["keys"]);
+    keyframes(&["--json", "--replay"]).error(2);
 
     let error = state.run(&["keyframes", name, "--depth", "900"]).error(1);
     assert!(error.contains("the run has depths 0 to"), "{error}");
