@@ -162,6 +162,11 @@ fn nes_pieces_match_test_vectors() {
     let expected = ["seed_205_game_0", "seed_205_game_1"];
     let expected = expected.map(|key| &vectors[key].as_str().unwrap()[..150]);
     assert_eq!(both.lines().collect::<Vec<_>>(), expected);
+    let more = ["nes", "pieces", "--games", "1", "--count", "1826"];
+    let error = run(&more).error(2);
+    assert!(error.contains("--count is at most 1825"), "{error}");
+    let more = run(&[&more[..], &["--generator", "cartridge"]].concat());
+    assert_eq!(more.silent_results().trim_end().len(), 1826);
     let cartridge = |frames, count| {
         let args = [
             "nes",
