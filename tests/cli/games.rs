@@ -471,3 +471,23 @@ fn page_writes_files_or_reports_unwritable_folder() {
     let error = run(&["page", "--out", &file]).error(1);
     assert!(error.contains("cannot write the pages to"), "{error}");
 }
+
+#[test]
+fn unwritable_file_is_refused_before_the_work() {
+    let dir = new_path("unwritable");
+    fs::create_dir(&dir).unwrap();
+    let folder = dir.to_str().unwrap();
+    let missing = dir.join("missing/file").display().to_string();
+    for path in [folder, &missing] {
+        for args in [
+            &["agents", "select", path, "--games", "2"][..],
+            &["pc", "table", path, "--lines", "2"],
+        ] {
+            // Standard output is empty: `agents select` has played no round.
+            let error = run(args).error(1);
+            let expected = format!("cannot write {path}: ");
+            assert!(error.starts_with(&expected), "{args:?} {error}");
+        }
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
