@@ -225,3 +225,47 @@ fn missing_depths_are_reported_and_recomputed() {
     let again = Search::parse(state.run(&last));
     assert_eq!(again.summary["replay"], resumed["replay"]);
 }
+
+#[test]
+fn damaged_runs_can_be_removed() {
+    let state = State::new("remove-damaged");
+    for (name, file, is_removed) in [
+        ("manifest", "manifest.json", false),
+        ("no-manifest", "manifest.json", true),
+        ("no-depths", "depths.jsonl", true),
+        ("no-db", "db", true),
+    ] {
+        let search = state.search(&["--width", "20", "--name", name]);
+        let folder = Path::new(search.summary["folder"].as_str().unwrap());
+        let path = folder.join(file);
+        match is_removed {
+            false => fs::write(&path, "").unwrap(),
+            true if path.is_dir() => fs::remove_dir_all(&path).unwrap(),
+            true => fs::remove_file(&path).unwrap(),
+        }
+        let remove = format!("runs rm {name} --state {}`", state.path().display());
+        let error = state
+            .run(&["run", "--width", "20", "--name", name])
+            .error(1);
+        for part in [&remove, "--name"] {
+            assert!(error.contains(part), "{error}");
+        }
+        if name != "no-manifest" {
+            for command in [&["resume", name][..], &["runs", "show", name]] {
+                let error = state.run(command).error(1);
+                assert!(error.contains(&remove), "{error}");
+            }
+        }
+        let removed = state.run(&["runs", "rm", name, "--yes"]);
+        assert_eq!(removed.code, 0, "{removed:?}");
+        assert!(!folder.exists());
+        let saved = state.path().join("replays").join(name);
+        assert_eq!(fs::read_dir(saved).unwrap().count(), 5);
+    }
+    let other = state.path().join("runs/other");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("file"), "mine").unwrap();
+    let error = state.run(&["runs", "rm", "other", "--yes"]).error(1);
+    assert!(error.contains("contains no run"), "{error}");
+    assert!(other.join("file").exists());
+}

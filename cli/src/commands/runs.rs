@@ -3,7 +3,7 @@
 use super::cluster::FromStoreArgs;
 use crate::args::{NetworkArgs, ThreadsArgs};
 use crate::output::{self, Failure};
-use crate::state::{LocalRunArgs, StateArgs, name_of};
+use crate::state::{LocalRunArgs, StateArgs, damage_remedy, is_damage, name_of};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
@@ -137,8 +137,12 @@ impl ListArgs {
         let folder = self.state.state()?.runs();
         let list = list_runs(&folder)?;
         for UnreadableRun { dir, error } in &list.unreadable {
+            let remedy = match is_damage(error) {
+                true => format!(": {}", damage_remedy(&self.state.selecting(dir))),
+                false => String::new(),
+            };
             output::warn(format_args!(
-                "cannot read the run in {}: {error}",
+                "cannot read the run in {}: {error}{remedy}",
                 dir.display()
             ));
         }
@@ -282,11 +286,11 @@ impl ReportArgs {
 impl RepairArgs {
     fn run(&self) -> anyhow::Result<()> {
         let dir = self.local.dir()?;
-        let name = || dir.display().to_string();
-        let head = RunHead::read(&dir).with_context(name)?;
+        let failed = |error| self.local.opening_error(error, &dir);
+        let head = RunHead::read(&dir).map_err(failed)?;
         self.network.load(head.spec.evaluator.kind)?;
         head.check_search()?;
-        let mut run = Run::open(&dir, None).with_context(name)?;
+        let mut run = Run::open(&dir, None).map_err(failed)?;
         let cancel = stop_flag()?;
         let repaired = run.repair(self.threads.count(), &cancel)?;
         if cancel.load(Ordering::Relaxed) {
