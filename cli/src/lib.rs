@@ -7,7 +7,9 @@ mod output;
 mod spec;
 mod state;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use commands::Args;
 use output::Failure;
 use std::ffi::OsString;
@@ -25,13 +27,13 @@ pub fn main() -> ExitCode {
 }
 
 /// Returns the definition of the command line.
-pub fn command() -> clap::Command {
+pub fn command() -> Command {
     join_help(Args::command())
 }
 
 /// Joins the lines of each paragraph in the help texts of a command and its subcommands. clap wraps every line on its own to
 /// the width of the terminal, and would print the source's line breaks as well.
-fn join_help(command: clap::Command) -> clap::Command {
+fn join_help(command: Command) -> Command {
     let help = command.get_after_help().map(ToString::to_string);
     command
         .after_help(join_lines(&help.unwrap_or_default()))
@@ -60,7 +62,7 @@ fn command_line() -> anyhow::Result<Args> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let command = command();
     let merged = hatebeam_config::merge(&command, typed)?;
-    let matches = command.try_get_matches_from(&merged.words);
+    let matches = matches_of(command, &merged.words);
     let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
     args.map_err(|error| {
         if !error.use_stderr() || merged.added.is_empty() {
@@ -76,4 +78,55 @@ fn command_line() -> anyhow::Result<Args> {
         ));
         std::process::exit(error.exit_code());
     })
+}
+
+/// Parses a command line. A flag takes precedence over the variable of a flag that conflicts with it: clap counts a value from
+/// the environment as given, so it would refuse --store if the variable of --state is set.
+fn matches_of(command: Command, words: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    let matches = command.clone().try_get_matches_from(words);
+    matches.or_else(|error| match error.kind() {
+        ErrorKind::ArgumentConflict => {
+            without_conflicting_variables(command).try_get_matches_from(words)
+        }
+        _ => Err(error),
+    })
+}
+
+/// Removes the environment variables of the flags with which another flag conflicts.
+fn without_conflicting_variables(command: Command) -> Command {
+    let conflicting = command
+        .get_arguments()
+        .flat_map(|arg| command.get_arg_conflicts_with(arg));
+    let ids: Vec<_> = conflicting.map(|arg| arg.get_id().clone()).collect();
+    let without = |command: Command, id| command.mut_arg(id, |arg| arg.env(Resettable::Reset));
+    ids.into_iter()
+        .fold(command, without)
+        .mut_subcommands(without_conflicting_variables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Arg;
+
+    #[test]
+    fn flag_takes_precedence_over_variable_of_conflicting_flag() {
+        // Cargo sets this variable for tests.
+        let state = Arg::new("state").long("state").env("CARGO_PKG_NAME");
+        let store = Arg::new("store").long("store").conflicts_with("state");
+        let command = Command::new("x").subcommand(Command::new("rm").args([state, store]));
+        let parse = |args: &[&str]| {
+            let words: Vec<OsString> = ["x", "rm"].iter().chain(args).map(OsString::from).collect();
+            let matches = matches_of(command.clone(), &words)?;
+            let (_, rm) = matches.subcommand().unwrap();
+            let value = |id| rm.get_one::<String>(id).cloned();
+            Ok::<_, clap::Error>((value("state"), value("store")))
+        };
+        let a = Some("a".to_owned());
+        assert!(parse(&[]).unwrap().0.is_some());
+        assert_eq!(parse(&["--store", "a"]).unwrap(), (None, a.clone()));
+        assert_eq!(parse(&["--state", "a"]).unwrap(), (a, None));
+        let both = parse(&["--state", "a", "--store", "a"]).unwrap_err();
+        assert_eq!(both.kind(), ErrorKind::ArgumentConflict);
+    }
 }

@@ -4,7 +4,9 @@ use anyhow::Context;
 use hatebeam_host::INTERRUPTED;
 use serde::Serialize;
 use std::fmt::Display;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use thiserror::Error;
 
@@ -80,6 +82,21 @@ pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
 /// Prints a result on standard output as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(format_args!("{}\n", serde_json::to_string(value)?))
+}
+
+/// Checks that a file can be created or replaced, before work that takes long. Creates a temporary file in its folder and
+/// removes the temporary file.
+pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
+    if path.is_dir() {
+        let error = io::Error::from(io::ErrorKind::IsADirectory);
+        return Err(error).with_context(context);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".check-{}", std::process::id()));
+    let temporary = path.with_file_name(name);
+    File::create_new(&temporary).with_context(context)?;
+    fs::remove_file(&temporary).with_context(context)
 }
 
 /// Error context for a failed write of results.

@@ -1,7 +1,9 @@
 //! Arguments that select the state folder and a run in it.
 
-use anyhow::{Context, bail};
-use hatebeam_runs::{Run, StateFolder};
+use anyhow::{Context, anyhow, bail};
+use hatebeam_runs::{Run, RunError, StateFolder};
+use hatebeam_store::StoreError;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The argument that selects the state folder.
@@ -40,6 +42,37 @@ impl StateArgs {
             None => name_of(dir),
         }
     }
+
+    /// Converts an error of opening the run in `dir`. If the run is damaged, adds the remedy.
+    pub(crate) fn opening_error(&self, error: RunError, dir: &Path) -> anyhow::Error {
+        let remedy = match &error {
+            RunError::Store(error) if is_damage(error) => Some(damage_remedy(&self.selecting(dir))),
+            _ => None,
+        };
+        let error = anyhow::Error::from(error);
+        match remedy {
+            Some(remedy) => anyhow!("{error:#}: {remedy}"),
+            None => error,
+        }
+    }
+}
+
+/// Returns whether an error of opening a run means that its files are damaged or missing.
+pub(crate) fn is_damage(error: &StoreError) -> bool {
+    match error {
+        StoreError::Damaged { .. } => true,
+        StoreError::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
+        // RocksDB has no other description of the error.
+        StoreError::Db { reason, .. } => ["Corruption", "does not exist", "No such file"]
+            .iter()
+            .any(|part| reason.contains(part)),
+        _ => false,
+    }
+}
+
+/// Returns the remedy for a damaged run that the arguments `selecting` select.
+pub(crate) fn damage_remedy(selecting: &str) -> String {
+    format!("restore the file from a backup, or remove the run with `hatebeam runs rm {selecting}`")
 }
 
 /// Returns a path as an argument of a command in a shell.
@@ -77,9 +110,16 @@ impl LocalRunArgs {
         Ok(self.state.state()?.find(&self.run)?)
     }
 
+    /// Converts an error of opening the run. Adds the folder, and the remedy if the run is damaged.
+    pub(crate) fn opening_error(&self, error: RunError, dir: &Path) -> anyhow::Error {
+        let error = self.state.opening_error(error, dir);
+        error.context(dir.display().to_string())
+    }
+
     pub(crate) fn open_read_only(&self) -> anyhow::Result<Run> {
         let dir = self.dir()?;
-        Run::open_read_only(&dir).with_context(|| dir.display().to_string())
+        let opened = Run::open_read_only(&dir);
+        opened.map_err(|error| self.opening_error(error, &dir))
     }
 }
 

@@ -16,13 +16,13 @@ const TEST_BYTES: usize = 8 << 20;
 /// Speed in bytes per second below which the check warns.
 const MIN_SPEED: f64 = 5e6;
 
-/// Checks the object store at `location`.
+/// Checks the object store at `location`. Does not create a folder, so that a wrong path is reported.
 pub(crate) async fn check(location: &str, options: &Options) -> Vec<Check> {
     const NAME: &str = "object store";
-    let objects = match Objects::open(location, options).await {
+    let objects = match Objects::open_existing(location, options).await {
         Ok(objects) => objects,
         Err(error) => {
-            let advice = "name a folder or s3://BUCKET/PREFIX with --store";
+            let advice = "name a folder or s3://BUCKET/PREFIX with --store, and create the folder if the store is new";
             return vec![Check::failed(NAME, error.to_string(), advice)];
         }
     };
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn check_of_folder_passes_and_leaves_no_objects() {
         let dir = tempfile::tempdir().unwrap();
-        let location = dir.path().join("store").display().to_string();
+        let location = dir.path().display().to_string();
         let options = Options::default();
         let found = waited("object store", check(&location, &options));
         let verdicts: Vec<Verdict> = found.iter().map(|check| check.verdict).collect();
@@ -153,9 +153,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "x").unwrap();
-        for location in [&file.display().to_string(), "gs://x", ""] {
+        let missing = dir.path().join("missing");
+        for location in [
+            &file.display().to_string(),
+            &missing.display().to_string(),
+            "gs://x",
+            "",
+        ] {
             let found = waited("object store", check(location, &Options::default()));
             assert_eq!(found[0].verdict, Verdict::Failed, "{found:?}");
         }
+        assert!(!missing.exists());
     }
 }

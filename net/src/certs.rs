@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use time::OffsetDateTime;
+use x509_parser::extensions::GeneralName;
 use x509_parser::pem::parse_x509_pem;
 
 /// Name of the member with the role [`Role::Client`].
@@ -51,7 +52,8 @@ pub struct Options<'a> {
     pub names: &'a [String],
     /// Validity of the certificates in days, at most [`MAX_DAYS`].
     pub days: u32,
-    /// Whether to replace the certificates in the folder with new certificates from the same CA.
+    /// Whether to replace the certificates in the folder with new certificates from the same CA. The members include those
+    /// for which an earlier call created certificates.
     pub renew: bool,
 }
 
@@ -62,6 +64,8 @@ pub struct Made {
     pub files: Vec<MadeFile>,
     /// The members that received new certificates.
     pub members: Vec<String>,
+    /// Names of certificates in the folder that were not renewed, because they are damaged or [`make`] has not created them.
+    pub skipped: Vec<String>,
     /// Time at which the new certificates expire.
     pub expires: SystemTime,
 }
@@ -151,7 +155,15 @@ struct Planned {
 /// cannot be read or written. If a file cannot be written, the files that were already written are removed, but the
 /// folder remains. A renewal does not remove files, so only some of the members may then have new certificates.
 pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> {
-    let members = members(options.names)?;
+    let mut members = members(options.names)?;
+    let mut skipped = Vec::new();
+    if options.renew {
+        for name in other_members(options.dir, &members)? {
+            let is_own = is_certificate_of(&Tls::in_dir(options.dir, &name).cert, &name);
+            let list = if is_own { &mut members } else { &mut skipped };
+            list.push(name);
+        }
+    }
     if !(1..=MAX_DAYS).contains(&options.days) {
         return Err(CertsError::Days(options.days));
     }
@@ -198,6 +210,7 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
     Ok(Made {
         files: files.into_iter().map(made).collect(),
         members,
+        skipped,
         expires: end(options.days, now).into(),
     })
 }
@@ -214,6 +227,44 @@ fn members(names: &[String]) -> Result<Vec<String>, CertsError> {
         }
     }
     Ok(members)
+}
+
+/// Returns the names of the certificates in a folder that have a key and belong to no member of the list, in
+/// alphabetical order. A folder that does not exist has none.
+fn other_members(dir: &Path, members: &[String]) -> Result<Vec<String>, CertsError> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed(dir))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let file = entry.map_err(failed(dir))?.file_name();
+        let name = file.to_str().and_then(|file| file.strip_suffix(".pem"));
+        let is_other = |name: &&str| {
+            is_name(name)
+                && !members.iter().any(|member| member == name)
+                && exists(&Tls::in_dir(dir, name).key)
+        };
+        names.extend(name.filter(is_other).map(str::to_owned));
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Returns whether [`make`] has created this certificate for a worker with this name. An expired certificate counts.
+fn is_certificate_of(path: &Path, name: &str) -> bool {
+    let domain = format!("{name}.{}", role_of(name).domain());
+    let check = |text: &[u8]| {
+        let (_, pem) = parse_x509_pem(text).ok()?;
+        let cert = pem.parse_x509().ok()?;
+        let issuer = cert.issuer().iter_common_name().next()?.as_str().ok()?;
+        let names = &cert.subject_alternative_name().ok()??.value.general_names;
+        let has_name = names
+            .iter()
+            .any(|name| matches!(name, GeneralName::DNSName(dns) if *dns == domain));
+        Some(issuer == CA_SUBJECT && has_name)
+    };
+    fs::read(path).is_ok_and(|text| check(&text).unwrap_or(false))
 }
 
 fn is_name(name: &str) -> bool {

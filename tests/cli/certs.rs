@@ -113,6 +113,31 @@ fn renew_replaces_certificates_but_keeps_ca_and_tokens() {
 }
 
 #[test]
+fn renew_includes_names_of_earlier_calls_but_no_foreign_files() {
+    let dir = new_path("certs-renew-names");
+    certs(&dir, &["--name", "gpu"]).silent_results();
+    for file in ["bench.pem", "bench-key.pem", "alone.pem"] {
+        fs::write(dir.join(file), "mine").unwrap();
+    }
+    let before = contents(&dir);
+    let renewed = certs(&dir, &["--renew"]);
+    assert_eq!(
+        renewed.err,
+        "warning: not renewed: bench (pass --name bench)\n"
+    );
+    let text = renewed.results();
+    assert!(text.contains("gpu.pem gpu-key.pem"), "{text}");
+    let after = contents(&dir);
+    for (name, text) in before {
+        let is_renewed = name.starts_with("gpu");
+        let is_foreign = name.starts_with("bench") || name.starts_with("alone");
+        if is_renewed || is_foreign {
+            assert_eq!(after[&name] != text, is_renewed, "{name}");
+        }
+    }
+}
+
+#[test]
 fn invalid_options_are_refused() {
     let dir = new_path("certs-refused");
     for (args, code, expected) in [

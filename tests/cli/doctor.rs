@@ -2,6 +2,8 @@
 
 use crate::support::{Run, command, run};
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 fn doctor(args: &[&str]) -> Run {
     run(&[&["doctor"], args].concat())
@@ -72,6 +74,13 @@ fn doctor_checks_store_certificates_and_coordinator() {
     let made = command(&["certs", "--out", &tls, "--days", "20"]).output();
     assert!(made.unwrap().status.success());
     let args = ["--json", "--dir", &at(""), "--store", &store, "--tls", &tls];
+    // A folder that does not exist is not created.
+    let found = report(&doctor(&args));
+    let (verdict, text) = find(&found, "object store");
+    assert_eq!(verdict, "failed");
+    assert!(text.contains("there is no such folder"), "{text}");
+    assert!(!Path::new(&store).exists());
+    fs::create_dir(&store).unwrap();
     let found = report(&doctor(&args));
     assert_eq!(find(&found, "object store").0, "ok");
     assert_eq!(find(&found, "clock").0, "ok");

@@ -162,6 +162,11 @@ fn nes_pieces_match_test_vectors() {
     let expected = ["seed_205_game_0", "seed_205_game_1"];
     let expected = expected.map(|key| &vectors[key].as_str().unwrap()[..150]);
     assert_eq!(both.lines().collect::<Vec<_>>(), expected);
+    let more = ["nes", "pieces", "--games", "1", "--count", "1826"];
+    let error = run(&more).error(2);
+    assert!(error.contains("--count is at most 1825"), "{error}");
+    let more = run(&[&more[..], &["--generator", "cartridge"]].concat());
+    assert_eq!(more.silent_results().trim_end().len(), 1826);
     let cartridge = |frames, count| {
         let args = [
             "nes",
@@ -465,4 +470,24 @@ fn page_writes_files_or_reports_unwritable_folder() {
     let file = format!("{folder}/index.html");
     let error = run(&["page", "--out", &file]).error(1);
     assert!(error.contains("cannot write the pages to"), "{error}");
+}
+
+#[test]
+fn unwritable_file_is_refused_before_the_work() {
+    let dir = new_path("unwritable");
+    fs::create_dir(&dir).unwrap();
+    let folder = dir.to_str().unwrap();
+    let missing = dir.join("missing/file").display().to_string();
+    for path in [folder, &missing] {
+        for args in [
+            &["agents", "select", path, "--games", "2"][..],
+            &["pc", "table", path, "--lines", "2"],
+        ] {
+            // Standard output is empty: `agents select` has played no round.
+            let error = run(args).error(1);
+            let expected = format!("cannot write {path}: ");
+            assert!(error.starts_with(&expected), "{args:?} {error}");
+        }
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }

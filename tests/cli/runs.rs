@@ -26,6 +26,15 @@ fn keyframes_finds_game_that_leads_to_well() {
     run(&["replay", "verify", replay.trim()]).results();
     let drawn = keyframes(&["--every", "10"]);
     assert_eq!(drawn.out.matches("after piece").count(), 3);
+    let all = keyframes(&["--json"]).json();
+    let some = keyframes(&["--json", "--every", "8"]).json();
+    let expected = [0, 8, 16, 20].map(|index| &all["wells"][index]);
+    assert_eq!(
+        some["wells"].as_array().unwrap().iter().collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(some["keys"], all["keys"]);
+    keyframes(&["--json", "--replay"]).error(2);
 
     let error = state.run(&["keyframes", name, "--depth", "900"]).error(1);
     assert!(error.contains("the run has depths 0 to"), "{error}");
@@ -137,6 +146,12 @@ fn repair_removes_damaged_depth() {
     for word in ["depth", "damaged", "hatebeam runs repair"] {
         assert!(error.contains(word), "{error}");
     }
+    // The suggested command names the state folder, because --state was given.
+    let (_, rest) = error.split_once("depth ").unwrap();
+    let (depth, _) = rest.split_once(' ').unwrap();
+    let read = state.run(&["keyframes", name, "--depth", depth]);
+    let repair = format!("runs repair {name} --state {}", state.path().display());
+    assert!(read.err.contains(&repair), "{read:?}");
     let repaired = Search::parse(state.run(&["runs", "repair", name, "--json"]));
     let depths = repaired.summary["repaired"].as_array().unwrap();
     assert_eq!(depths.len(), 1);
@@ -209,4 +224,48 @@ fn missing_depths_are_reported_and_recomputed() {
     state.digests("gaps");
     let again = Search::parse(state.run(&last));
     assert_eq!(again.summary["replay"], resumed["replay"]);
+}
+
+#[test]
+fn damaged_runs_can_be_removed() {
+    let state = State::new("remove-damaged");
+    for (name, file, is_removed) in [
+        ("manifest", "manifest.json", false),
+        ("no-manifest", "manifest.json", true),
+        ("no-depths", "depths.jsonl", true),
+        ("no-db", "db", true),
+    ] {
+        let search = state.search(&["--width", "20", "--name", name]);
+        let folder = Path::new(search.summary["folder"].as_str().unwrap());
+        let path = folder.join(file);
+        match is_removed {
+            false => fs::write(&path, "").unwrap(),
+            true if path.is_dir() => fs::remove_dir_all(&path).unwrap(),
+            true => fs::remove_file(&path).unwrap(),
+        }
+        let remove = format!("runs rm {name} --state {}`", state.path().display());
+        let error = state
+            .run(&["run", "--width", "20", "--name", name])
+            .error(1);
+        for part in [&remove, "--name"] {
+            assert!(error.contains(part), "{error}");
+        }
+        if name != "no-manifest" {
+            for command in [&["resume", name][..], &["runs", "show", name]] {
+                let error = state.run(command).error(1);
+                assert!(error.contains(&remove), "{error}");
+            }
+        }
+        let removed = state.run(&["runs", "rm", name, "--yes"]);
+        assert_eq!(removed.code, 0, "{removed:?}");
+        assert!(!folder.exists());
+        let saved = state.path().join("replays").join(name);
+        assert_eq!(fs::read_dir(saved).unwrap().count(), 5);
+    }
+    let other = state.path().join("runs/other");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("file"), "mine").unwrap();
+    let error = state.run(&["runs", "rm", "other", "--yes"]).error(1);
+    assert!(error.contains("contains no run"), "{error}");
+    assert!(other.join("file").exists());
 }

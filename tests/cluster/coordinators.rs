@@ -23,6 +23,11 @@ fn cancelled_run_resumes_when_submitted_to_next_coordinator() {
     let again = cluster.submit(&WIDTH);
     assert!(again["depth"].as_u64().unwrap() >= 5, "{again}");
     cluster.watch().assert_same(&expected);
+    // The cancellation of a run that has ended changes nothing, and says so.
+    let late = cluster.client(&["cancel", &name]);
+    assert!(late.status.success(), "{late:?}");
+    let text = String::from_utf8(late.stdout).unwrap();
+    assert_eq!(text, format!("{name} has already ended (finished)\n"));
 }
 
 /// A coordinator holds a lease on its object store. Checks that a second coordinator exits if the first coordinator

@@ -3,7 +3,7 @@
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
-use crate::output::Failure;
+use crate::output::{Failure, check_writable};
 use anyhow::{Context, ensure};
 use clap::Subcommand;
 use hatebeam_agents::drop::{AGENTS, DropRun, play_games};
@@ -118,6 +118,7 @@ impl GamesArgs {
     /// Removes weights that do not make the player better, and writes the others to `file`.
     fn select(&self, player: &DropPlayer, file: &Path) -> anyhow::Result<()> {
         let run = self.options.rules()?;
+        check_writable(file)?;
         let play =
             |name: &str, weights: &[f64]| self.play(&run, name, &player.with_weights(weights));
         let on_round = |round: &SelectionRound| {

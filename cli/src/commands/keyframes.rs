@@ -26,8 +26,8 @@ pub(crate) struct KeyframesArgs {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "replay")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
-    /// Print the keys of the game in Base2048 instead of the wells
-    #[arg(long)]
+    /// Print the keys of the game in Base2048 instead of the wells; the output of --json contains them too
+    #[arg(long, conflicts_with = "json")]
     replay: bool,
     #[command(flatten)]
     local: LocalRunArgs,
@@ -72,8 +72,11 @@ impl KeyframesArgs {
             let keys = game.keys(geometry, rules)?;
             Ok(encode(&keys, Encoding::Base2048))
         };
+        let last = game.wells.len() - 1;
+        let is_shown = |&(index, _): &(usize, _)| index % self.every as usize == 0 || index == last;
+        let shown = game.wells.iter().enumerate().filter(is_shown);
         if self.json {
-            let wells = game.wells.iter().map(|well| well.to_hex(geometry));
+            let wells = shown.map(|(_, well)| well.to_hex(geometry));
             return output::print_json(&GameJson {
                 depth,
                 score: game.score,
@@ -86,12 +89,9 @@ impl KeyframesArgs {
         if self.replay {
             return output::print(format_args!("{}\n", keys()?));
         }
-        let last = game.wells.len() - 1;
-        for (index, well) in game.wells.iter().enumerate() {
-            if index % self.every as usize == 0 || index == last {
-                let picture = well.picture(geometry);
-                output::print(format_args!("after piece {index}\n{picture}\n"))?;
-            }
+        for (index, well) in shown {
+            let picture = well.picture(geometry);
+            output::print(format_args!("after piece {index}\n{picture}\n"))?;
         }
         output::note(format_args!(
             "score {}, {} lookups, {seconds:.3} s",
@@ -103,12 +103,12 @@ impl KeyframesArgs {
     /// Opens a run on this machine.
     fn open_run(&self) -> anyhow::Result<OpenRun> {
         let run = self.local.open_read_only()?;
-        let name = self.local.run.clone();
+        let selecting = self.local.state.selecting(run.store().dir());
         Ok(OpenRun::new(run, move |run, depth, well| {
             let game = game_to(&run, depth, &well);
             if let Err(StoreError::DamagedDepth { .. }) = &game {
                 output::note(format_args!(
-                    "recompute the depth with: hatebeam runs repair {name}"
+                    "recompute the depth with: hatebeam runs repair {selecting}"
                 ));
             }
             Ok(game?)

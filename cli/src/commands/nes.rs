@@ -4,7 +4,8 @@ use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
 use crate::output::{self, Failure};
-use clap::Subcommand;
+use clap::error::ErrorKind;
+use clap::{Args, FromArgMatches, Subcommand};
 use hatebeam_agents::json::nes_placements;
 use hatebeam_agents::nes::{GameRules, LearningProgress, SEARCHES, learn, play_sets};
 use hatebeam_agents::options::{NesLearnOptions, NesOptions, NesPiecesOptions};
@@ -12,7 +13,7 @@ use hatebeam_agents::text::nes as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, NesPlayer};
 use hatebeam_host::stop_flag;
-use hatebeam_tetris::nes::MAXOUT;
+use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, MAXOUT};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -72,7 +73,7 @@ enum NesCommand {
     },
     /// Print the pieces of games
     #[command(after_help = text::PIECES_HELP)]
-    Pieces(NesPiecesOptions),
+    Pieces(PiecesArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -119,6 +120,45 @@ fn search_names(least: usize) -> clap::builder::PossibleValuesParser {
     names(searches.map(|search| (search.name, search.description)))
 }
 
+/// Options for the pieces to print. A --count that the generator does not have is refused.
+#[derive(Debug)]
+struct PiecesArgs(NesPiecesOptions);
+
+impl PiecesArgs {
+    fn check(matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        let text_of = |id| matches.get_raw(id)?.next()?.to_str();
+        let count = text_of("count").and_then(|count| count.parse::<usize>().ok());
+        if text_of("generator") == Some("article") && count > Some(ARTICLE_GAME_LENGTH) {
+            let text =
+                format!("--count is at most {ARTICLE_GAME_LENGTH} with --generator article\n");
+            return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
+        }
+        Ok(())
+    }
+}
+
+impl FromArgMatches for PiecesArgs {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        PiecesArgs::check(matches)?;
+        NesPiecesOptions::from_arg_matches(matches).map(PiecesArgs)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        PiecesArgs::check(matches)?;
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Args for PiecesArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        NesPiecesOptions::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        NesPiecesOptions::augment_args_for_update(command)
+    }
+}
+
 impl NesArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.command {
@@ -155,7 +195,7 @@ impl NesArgs {
                 }
             }
             NesCommand::Placements { .. } => answer_objects(|line| Ok(nes_placements(line)?)),
-            NesCommand::Pieces(args) => {
+            NesCommand::Pieces(PiecesArgs(args)) => {
                 for line in args.lines() {
                     output::print(format_args!("{line}\n"))?;
                 }

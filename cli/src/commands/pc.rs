@@ -142,6 +142,7 @@ impl TableArgs {
     fn run(&self) -> anyhow::Result<()> {
         let kicks: Kicks = self.rules.kicks.parse()?;
         let (table, drop) = (KickTable::built_in(kicks), self.rules.drop_mode());
+        output::check_writable(&self.file)?;
         let threads = self.threads.count();
         let progress = |step: &str| show_progress(step);
         let built = BoardTable::build(

@@ -4,7 +4,7 @@ use super::cluster::ObserveArgs;
 use crate::args::{NetworkArgs, SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
 use crate::output::{self, CANNOT_WRITE, Failure};
 use crate::spec::SpecArgs;
-use crate::state::{StateArgs, name_of};
+use crate::state::{StateArgs, damage_remedy, is_damage, name_of};
 use anyhow::{Context, bail};
 use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::bytes;
@@ -18,6 +18,7 @@ use hatebeam_telemetry::{
     LogFormat, Logs, Observers, ProgressLine, ResultView, Screen, ScreenOptions,
 };
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -118,7 +119,18 @@ impl RunArgs {
             Err(error @ RunError::OtherSpec { .. }) => {
                 return Err(error).context("pass another --name, or remove the existing run");
             }
-            run => opened(run, &self.search.state.selecting(&dir))?,
+            Err(RunError::Store(error @ StoreError::Exists { .. })) => {
+                let selecting = self.search.state.selecting(&dir);
+                let remedy = format!(
+                    "remove it with `hatebeam runs rm {selecting}`, or pass another --name"
+                );
+                return Err(error).context(remedy);
+            }
+            Err(RunError::Store(error)) if is_damage(&error) => {
+                let remedy = damage_remedy(&self.search.state.selecting(&dir));
+                bail!("{error}: {remedy}, or pass another --name");
+            }
+            run => opened(run, &self.search.state, &dir)?,
         };
         self.search.search(run)
     }
@@ -128,11 +140,12 @@ impl ResumeArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let _logs = self.search.start()?;
         let dir = self.search.state.state()?.find(&self.run)?;
-        let head = RunHead::read(&dir)?;
+        let state = &self.search.state;
+        let head = RunHead::read(&dir).map_err(|error| state.opening_error(error, &dir))?;
         self.network.load(head.spec.evaluator.kind)?;
         let is_over = |result: &SearchResult| result.end == EndReason::Over;
         if head.result.as_ref().is_some_and(is_over) {
-            let run = Run::open_read_only(&dir)?;
+            let run = opened(Run::open_read_only(&dir), state, &dir)?;
             if let Some(result) = final_result(&run) {
                 return self.search.print(&run, &result);
             }
@@ -140,7 +153,7 @@ impl ResumeArgs {
         // A run that this program cannot search is not opened, because that converts a run with an older format.
         head.check_search()?;
         let opening = Run::open(&dir, self.search.keep);
-        let run = opened(opening, &self.search.state.selecting(&dir))?;
+        let run = opened(opening, state, &dir)?;
         self.search.search(run)
     }
 }
@@ -152,8 +165,9 @@ fn final_result(run: &Run) -> Option<SearchResult> {
     (result.game.is_some() || run.missing().next().is_none()).then_some(result)
 }
 
-/// Adds the remedy to an error of opening a run. `selecting` are the arguments that select the run.
-fn opened(run: Result<Run, RunError>, selecting: &str) -> anyhow::Result<Run> {
+/// Adds the remedy to an error of opening the run in `dir`.
+fn opened(run: Result<Run, RunError>, state: &StateArgs, dir: &Path) -> anyhow::Result<Run> {
+    let selecting = state.selecting(dir);
     match run {
         Err(error @ RunError::Store(StoreError::InUse { .. })) => Err(error).context(format!(
             "another process is searching the run: wait for it, stop it, or inspect the run with `hatebeam runs show \
@@ -162,7 +176,7 @@ fn opened(run: Result<Run, RunError>, selecting: &str) -> anyhow::Result<Run> {
         Err(error @ RunError::Store(StoreError::DiskFull { .. })) => Err(error).context(format!(
             "all committed depths are intact: free some disk space, then resume the run with `hatebeam resume {selecting}`"
         )),
-        run => Ok(run?),
+        run => run.map_err(|error| state.opening_error(error, dir)),
     }
 }
 

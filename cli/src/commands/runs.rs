@@ -3,13 +3,13 @@
 use super::cluster::FromStoreArgs;
 use crate::args::{NetworkArgs, ThreadsArgs};
 use crate::output::{self, Failure};
-use crate::state::{LocalRunArgs, StateArgs, name_of};
+use crate::state::{LocalRunArgs, StateArgs, damage_remedy, is_damage, name_of};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
 use hatebeam_runs::{Retention, Run, RunHead, copy_replays, result_of};
-use hatebeam_store::{RunStore, StoreError, UnreadableRun, list_runs, write_whole};
+use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs, write_whole};
 use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
 use serde_json::Value;
 use std::fs;
@@ -137,8 +137,12 @@ impl ListArgs {
         let folder = self.state.state()?.runs();
         let list = list_runs(&folder)?;
         for UnreadableRun { dir, error } in &list.unreadable {
+            let remedy = match is_damage(error) {
+                true => format!(": {}", damage_remedy(&self.state.selecting(dir))),
+                false => String::new(),
+            };
             output::warn(format_args!(
-                "cannot read the run in {}: {error}",
+                "cannot read the run in {}: {error}{remedy}",
                 dir.display()
             ));
         }
@@ -282,11 +286,11 @@ impl ReportArgs {
 impl RepairArgs {
     fn run(&self) -> anyhow::Result<()> {
         let dir = self.local.dir()?;
-        let name = || dir.display().to_string();
-        let head = RunHead::read(&dir).with_context(name)?;
+        let failed = |error| self.local.opening_error(error, &dir);
+        let head = RunHead::read(&dir).map_err(failed)?;
         self.network.load(head.spec.evaluator.kind)?;
         head.check_search()?;
-        let mut run = Run::open(&dir, None).with_context(name)?;
+        let mut run = Run::open(&dir, None).map_err(failed)?;
         let cancel = stop_flag()?;
         let repaired = run.repair(self.threads.count(), &cancel)?;
         if cancel.load(Ordering::Relaxed) {
@@ -319,18 +323,20 @@ impl RmArgs {
             let confirm = |what: &str, stored| Ok(self.yes || confirm(what, stored)?);
             return self.from.remove(&self.local.run, confirm);
         }
-        let replays = self.local.state.state()?.replays();
+        let state = self.local.state.state()?;
+        let replays = state.replays();
         let dir = self.local.dir()?;
-        // The store is locked while it is open, so no other process can search the run.
-        let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
-        if !self.yes && !confirm(&dir.display().to_string(), store.stored_bytes())? {
+        // While the folder is locked, no other process can search the run. The store is not opened, because the run may be
+        // damaged.
+        let lock = state.lock_for_removal(&dir)?;
+        if !self.yes && !confirm(&dir.display().to_string(), bytes_below(&dir))? {
             output::note("removed nothing");
             return Ok(());
         }
         let saved = copy_replays(&dir, &replays)
             .with_context(|| format!("cannot copy the replays to {}", replays.display()))?;
         fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-        drop(store);
+        drop(lock);
         output::note(format_args!("removed {}", dir.display()));
         if let Some(saved) = saved {
             output::note(format_args!("saved its replays in {}", saved.display()));

@@ -1,10 +1,17 @@
 //! The state folder, which contains the runs of a machine.
 
 use crate::names::{NameError, find_by_name};
-use hatebeam_store::{StoreError, list_runs};
+use hatebeam_store::{StoreError, StoredHead, list_runs};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// Name of the file that a process locks while it writes to a run. The store takes the same lock.
+const LOCK: &str = "lock";
+
+/// Names of other files that each run has.
+const FILES: [&str; 2] = ["manifest.json", "depths.jsonl"];
 
 /// The state folder of a machine, which need not exist. It contains the folder `runs`, with one folder per run, and the
 /// folder `replays`, with the replays of removed runs.
@@ -83,13 +90,15 @@ impl StateFolder {
         if run.contains(std::path::MAIN_SEPARATOR) && path.is_dir() {
             return as_path();
         }
+        // `list_runs` skips a run that it cannot read, which must not make the name mean a run whose name only begins with
+        // it. Opening the run reports the reason, such as a newer format.
+        let named = self.runs().join(run);
+        if path.file_name() == Some(path.as_os_str()) && named.is_dir() {
+            return Ok(named);
+        }
         let runs = list_runs(&self.runs())?.runs;
         match find_by_name(&runs, |summary| &summary.name, run) {
             Ok(found) => Ok(found.dir.clone()),
-            // `list_runs` skips a run that it cannot read. Opening the run reports the reason, such as a newer format.
-            Err(NameError::Unknown(_)) if !run.is_empty() && self.runs().join(run).is_dir() => {
-                Ok(self.runs().join(run))
-            }
             Err(NameError::Unknown(_)) if path.is_dir() && !run.is_empty() => as_path(),
             Err(error @ NameError::Unknown(_)) => Err(FindError::Unknown {
                 runs: self.runs(),
@@ -98,12 +107,48 @@ impl StateFolder {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Locks the folder of a run that is to be removed. No other process can write to the run until the returned file is
+    /// closed. The files of the run may be damaged or missing.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NoRun`] if the folder is not that of a run, [`StoreError::InUse`] if another process has
+    /// the run open for writing, or another error if the lock cannot be taken.
+    pub fn lock_for_removal(&self, dir: &Path) -> Result<File, StoreError> {
+        if !self.is_run(dir) {
+            let dir = dir.to_owned();
+            return Err(StoreError::NoRun { dir });
+        }
+        let path = dir.join(LOCK);
+        let mut options = File::options();
+        let options = options.write(true).create(true).truncate(false);
+        let file = options.open(&path).map_err(StoreError::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
+                dir: dir.to_owned(),
+            }),
+            Err(TryLockError::Error(error)) => Err(StoreError::io(&path)(error)),
+        }
+    }
+
+    /// Returns whether a folder is that of a run, which may be damaged. Requires more files of a folder elsewhere, because
+    /// other programs also have files named `lock`.
+    fn is_run(&self, dir: &Path) -> bool {
+        let is_inside = dir.file_name().is_some() && dir.parent() == Some(&self.runs());
+        let has_lock = dir.join(LOCK).is_file();
+        let has_files = || FILES.iter().all(|name| dir.join(name).is_file());
+        StoredHead::read(dir).is_ok() || (has_lock && (is_inside || has_files()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hatebeam_game::Geometry;
+    use hatebeam_store::RunStore;
     use std::error::Error;
+    use std::fs;
 
     #[test]
     fn error_for_unknown_run_contains_name_once_and_folder() {
@@ -116,5 +161,49 @@ mod tests {
         );
         assert_eq!(error.to_string(), expected);
         assert!(error.source().is_none());
+    }
+
+    #[test]
+    fn damaged_runs_can_be_locked_but_not_open_runs_or_other_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateFolder::at(root.path()).unwrap();
+        let run = state.runs().join("a");
+        let elsewhere = root.path().join("b");
+        for dir in [&run, &elsewhere] {
+            let store = RunStore::create(dir, Geometry::STANDARD, &().into()).unwrap();
+            let error = state.lock_for_removal(dir).unwrap_err();
+            assert!(matches!(error, StoreError::InUse { .. }), "{error}");
+            drop(store);
+            let lock = state.lock_for_removal(dir).unwrap();
+            let error = RunStore::open(dir).unwrap_err();
+            assert!(matches!(error, StoreError::InUse { .. }), "{error}");
+            drop(lock);
+            fs::write(dir.join("manifest.json"), "").unwrap();
+            state.lock_for_removal(dir).unwrap();
+            fs::remove_file(dir.join("manifest.json")).unwrap();
+        }
+        state.lock_for_removal(&run).unwrap();
+        for dir in [
+            &elsewhere,
+            &state.runs(),
+            &state.runs().join(".."),
+            root.path(),
+        ] {
+            fs::write(root.path().join(LOCK), "").unwrap();
+            let error = state.lock_for_removal(dir).unwrap_err();
+            assert!(matches!(error, StoreError::NoRun { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn whole_name_of_unreadable_run_takes_precedence() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateFolder::at(root.path()).unwrap();
+        RunStore::create(&state.runs().join("ab"), Geometry::STANDARD, &().into()).unwrap();
+        assert_eq!(state.find("a").unwrap(), state.runs().join("ab"));
+        let unreadable = state.runs().join("a");
+        fs::create_dir(&unreadable).unwrap();
+        fs::write(unreadable.join("manifest.json"), "").unwrap();
+        assert_eq!(state.find("a").unwrap(), unreadable);
     }
 }

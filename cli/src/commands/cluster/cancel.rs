@@ -24,10 +24,18 @@ pub(crate) struct CancelArgs {
 impl CancelArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         block_on(async {
-            let (mut client, run) = self.client.find(Some(&self.run)).await?;
-            let run = run.name;
+            let (mut client, before) = self.client.find(Some(&self.run)).await?;
+            let run = &before.name;
             let request = call(v1::CancelRequest { run: run.clone() });
-            client.cancel(request).await.map_err(ClientError::refused)?;
+            let answer = client.cancel(request).await.map_err(ClientError::refused)?;
+            let after = answer.into_inner().run.unwrap_or_default();
+            let state = after.state();
+            // The run may also end by itself before the coordinator receives the request.
+            let has_ended_itself = matches!(state, v1::State::Finished | v1::State::Failed);
+            if !before.is_open() || has_ended_itself {
+                let state = state.name();
+                return output::print(format_args!("{run} has already ended ({state})\n"));
+            }
             output::print(format_args!(
                 "{run} stops after the current depth and keeps its committed depths; submit it again to resume it\n"
             ))

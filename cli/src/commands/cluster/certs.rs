@@ -23,7 +23,7 @@ pub(crate) struct CertsArgs {
     /// Also make a certificate that is valid only for the worker with this name; can be repeated
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
-    /// Make new certificates with the existing CA
+    /// Make new certificates with the existing CA, for each --name of earlier calls too
     #[arg(long)]
     renew: bool,
     /// Print one JSON object
@@ -59,6 +59,9 @@ impl CertsArgs {
             renew: self.renew,
         };
         let made = make(&options, SystemTime::now())?;
+        for name in &made.skipped {
+            output::warn(format_args!("not renewed: {name} (pass --name {name})"));
+        }
         if self.json {
             output::print_json(&self.json(&made))
         } else {
