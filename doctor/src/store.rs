@@ -19,7 +19,11 @@ const MIN_SPEED: f64 = 5e6;
 /// Checks the object store at `location`. Does not create a folder, so that a wrong path is reported.
 pub(crate) async fn check(location: &str, options: &Options) -> Vec<Check> {
     const NAME: &str = "object store";
-    let objects = match Objects::open_existing(location, options).await {
+    let opened = match Objects::open_existing(location, options).await {
+        Ok(_) => Objects::open(location, options).await,
+        error => error,
+    };
+    let objects = match opened {
         Ok(objects) => objects,
         Err(error) => {
             let advice = "name a folder or s3://BUCKET/PREFIX with --store, and create the folder if the store is new";
