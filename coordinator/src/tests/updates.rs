@@ -289,6 +289,55 @@ async fn run_accepted_by_a_superseded_coordinator_is_adopted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn run_whose_manifest_is_written_slowly_is_adopted() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    let objects = cluster.objects();
+    let note = format!("submissions/{}-{:016x}", cluster.run, 1);
+    objects.put(&note, Vec::new().into()).await.unwrap();
+    // The other coordinator, which has lost the lease, writes the manifest after several listings of the notes.
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let submission = cluster.submission(2);
+    let (spec, keep) = (submission.spec, submission.keep);
+    let mut manifest = Manifest::new(cluster.run.clone(), spec, keep, 2, 1);
+    manifest.limits = submission.limits;
+    let created = VersionedManifest::create(&objects, manifest, true).await;
+    created.unwrap();
+    cluster.wait_for(&process, RunState::Finished).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(objects.list("submissions").await.unwrap().is_empty());
+    // A note without a manifest is deleted in the end.
+    objects
+        .put("submissions/x-0", Vec::new().into())
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(1200)).await;
+    assert!(objects.list("submissions").await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn submission_after_a_cancellation_always_continues_the_run() {
+    for pause in (0..3000).step_by(100).map(Duration::from_millis) {
+        let cluster = Cluster::new();
+        let faults = Faults::new();
+        let process = cluster.faulty_coordinator("a", &faults).await;
+        cluster.worker(&process, "w0", obedient());
+        cluster.submit(&process, 6).await;
+        cluster.wait(&process, |run| run.depth() == 2).await;
+        // Saving takes so long that the submission can arrive at any moment of the run's end.
+        faults.delay(Duration::from_millis(500));
+        process.coordinator.cancel(&cluster.run).await.unwrap();
+        tokio::time::sleep(pause).await;
+        cluster.submit(&process, 6).await;
+        faults.end();
+        let run = cluster.wait(&process, |run| !run.manifest.is_open()).await;
+        assert_eq!(run.manifest.state, RunState::Finished, "{pause:?}");
+        assert_eq!(run.depth(), 6, "{pause:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn run_with_different_search_fingerprint_is_refused() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
