@@ -325,7 +325,7 @@ async fn submission_after_a_cancellation_always_continues_the_run() {
         cluster.worker(&process, "w0", obedient());
         cluster.submit(&process, 6).await;
         cluster.wait(&process, |run| run.depth() == 2).await;
-        // Saving takes so long that the submission can arrive at any moment of the run's end.
+        // Saving takes time, during which the submission can arrive.
         faults.delay(Duration::from_millis(500));
         process.coordinator.cancel(&cluster.run).await.unwrap();
         tokio::time::sleep(pause).await;
