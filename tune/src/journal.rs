@@ -257,12 +257,7 @@ mod tests {
     fn line_after_a_failed_write_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        let parameters = [Parameter {
-            name: "a".to_owned(),
-            start: 0.0,
-            min: 0.0,
-            max: 1.0,
-        }];
+        let parameters = [Parameter::of_tests()];
         let measured = Measured {
             value: 1.0,
             half_width: 0.0,

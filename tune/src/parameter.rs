@@ -85,6 +85,17 @@ impl FromStr for TunedWeight {
 }
 
 impl Parameter {
+    /// Returns a parameter between 0 and 1.
+    #[cfg(test)]
+    pub(crate) fn of_tests() -> Parameter {
+        Parameter {
+            name: "a".to_owned(),
+            start: 0.0,
+            min: 0.0,
+            max: 1.0,
+        }
+    }
+
     /// Checks the range.
     pub(crate) fn check(&self) -> Result<(), ParameterError> {
         let Parameter {

@@ -395,12 +395,7 @@ mod tests {
     fn nothing_is_recorded_after_a_failed_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        let parameters = [Parameter {
-            name: "a".to_owned(),
-            start: 0.0,
-            min: 0.0,
-            max: 1.0,
-        }];
+        let parameters = [Parameter::of_tests()];
         let state = State {
             journal: Journal::open(&path, &parameters, json!(0)).unwrap(),
             number: 0,
@@ -442,12 +437,7 @@ mod tests {
     #[test]
     fn best_point_loses_its_rank_when_its_mean_falls() {
         let folder = tempfile::tempdir().unwrap();
-        let parameters = [Parameter {
-            name: "a".to_owned(),
-            start: 0.0,
-            min: 0.0,
-            max: 1.0,
-        }];
+        let parameters = [Parameter::of_tests()];
         let state = |name| State {
             journal: Journal::open(&folder.path().join(name), &parameters, json!(0)).unwrap(),
             number: 0,
