@@ -19,13 +19,11 @@ use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_report::Film;
 use hatebeam_search::{DepthRecord, Node, NodeWell, ShardLayout};
-use hatebeam_store::{ColumnFamilies, Lookup, ShardTables, StoreError};
+use hatebeam_store::{Lookup, StoreError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use tempfile::TempDir;
 use thiserror::Error;
 
 /// Storage for the tables that an archive has fetched.
@@ -42,44 +40,6 @@ pub trait ArchiveTables: Send {
     /// # Errors
     /// Returns an error if a table cannot be read.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
-}
-
-/// Tables in RocksDB, in a folder that is deleted when this value is dropped.
-#[derive(Debug)]
-pub struct ScratchTables {
-    tables: ShardTables,
-    /// Deletes the folder when it is dropped.
-    _folder: TempDir,
-}
-
-impl ScratchTables {
-    /// Creates a folder for tables in `scratch`.
-    ///
-    /// # Errors
-    /// Returns an error if the folder or the database cannot be created.
-    pub fn create(scratch: &Path, geometry: Geometry) -> Result<ScratchTables, StoreError> {
-        let folder = tempfile::Builder::new()
-            .prefix("hatebeam-archive-")
-            .tempdir_in(scratch)
-            .map_err(StoreError::io(scratch))?;
-        let tables = folder.path().join("tables");
-        Ok(ScratchTables {
-            tables: ShardTables::create(&tables, geometry, ColumnFamilies::Shared)?,
-            _folder: folder,
-        })
-    }
-}
-
-impl ArchiveTables for ScratchTables {
-    fn add(&mut self, depth: u32, shard: u32, table: Bytes) -> Result<(), StoreError> {
-        let path = self.tables.path(&format!("{depth}-{shard}.sst"));
-        std::fs::write(&path, table).map_err(StoreError::io(&path))?;
-        self.tables.ingest(depth, vec![path])
-    }
-
-    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
-        self.tables.multi_get(depth, wells)
-    }
 }
 
 /// The reason why a game cannot be read back from the object store.

@@ -31,6 +31,8 @@ mod progress;
 mod read_back;
 mod record;
 mod retention;
+#[cfg(feature = "objects")]
+mod scratch;
 mod show;
 mod spec;
 #[cfg(feature = "objects")]
@@ -43,7 +45,7 @@ mod versioned;
 mod weights;
 
 #[cfg(feature = "objects")]
-pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, ScratchTables, read_game};
+pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, read_game};
 pub use end::{EndReason, RunState, end_in_words};
 pub use endgame::{BestEnd, EndSearch, EndgameError};
 #[cfg(feature = "objects")]
@@ -73,6 +75,8 @@ pub use read_back::{
 };
 pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};
+#[cfg(feature = "objects")]
+pub use scratch::ScratchTables;
 pub use show::ShowError;
 pub use spec::{LoopRule, MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 #[cfg(feature = "objects")]

@@ -30,9 +30,8 @@ use hatebeam_game::Geometry;
 use hatebeam_search::DepthRecord;
 use manifest::{MANIFEST, Manifest};
 use rocksdb::{Cache, DB, Options};
-use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 const LOCK: &str = "lock";
@@ -305,11 +304,11 @@ fn take_lock(dir: &Path) -> Result<File, StoreError> {
         .truncate(false)
         .open(&path)
         .map_err(StoreError::io(&path))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::InUse {
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
             dir: dir.to_path_buf(),
         }),
-        Err(error) => Err(StoreError::io(&path)(error.into())),
+        Err(TryLockError::Error(error)) => Err(StoreError::io(&path)(error)),
     }
 }

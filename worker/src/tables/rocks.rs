@@ -33,13 +33,6 @@ impl LocalStorage for RocksStorage {
 
     fn create_archive(&self, geometry: Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> {
         let dir = self.dir.join("archive");
-        // A killed process leaves its files behind. A cancelled lookup that still reads them fails, and nothing waits for it.
-        match std::fs::remove_dir_all(&dir) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::io(&dir)(error));
-            }
-            _ => {}
-        }
         std::fs::create_dir_all(&dir).map_err(StoreError::io(&dir))?;
         Ok(Box::new(ScratchTables::create(&dir, geometry)?))
     }
