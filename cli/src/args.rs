@@ -216,8 +216,8 @@ pub(crate) fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
     named_parser(Quiescence::ALL, Quiescence::name)
 }
 
-/// Returns a parser of the quiescence that a cluster supports.
-pub(crate) fn cluster_quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
+/// Returns a parser of the quiescence whose memory and time the cost model knows.
+pub(crate) fn planned_quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
     let supported = [
         Quiescence::Off,
         Quiescence::Single,

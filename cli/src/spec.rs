@@ -22,8 +22,7 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces; `first-of-best` does this
-    /// only for the best three children for each well kept, on one machine only [default: the weights file's mode, or else
-    /// off]
+    /// only for the best three children for each well kept [default: the weights file's mode, or else off]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
     /// Loop rule of HATETRIS, which changes a piece if a well of the game would occur again: `ignore` searches without the

@@ -171,7 +171,7 @@ impl Coordinator {
         let workers = parts.registry.members();
         if workers.len() >= parts.settings.min_workers.max(1)
             && let Some(missing) =
-                missing_memory(&workers, manifest.layout(), parts.settings.min_shard_wells)
+                missing_memory(&workers, &manifest, parts.settings.min_shard_wells)
         {
             return Err(RequestError::State(format!(
                 "{missing}: connect more workers first, or choose a smaller width"

@@ -23,6 +23,7 @@ const QUIESCENCES = [
   ["off", "off: score each well as it is"],
   ["forced", "forced: follow line clears that every piece can make"],
   ["first", "first: follow the first piece that cannot clear two lines (S in most wells)"],
+  ["first-of-best", "first-of-best: first, but only for the best three children for each well kept"],
   ["single", "single: follow the first piece that clears exactly one line"],
 ];
 const KEEPS = [
@@ -51,7 +52,7 @@ class SubmitPage {
       group("Search",
         this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Doubling the width doubles the time and the cost, and gains a few lines.", { inputMode: "text", required: true }),
         this.fields.select("evaluator", "Evaluator", [...NETWORKS.filter(([name]) => name in networks), ...EVALUATORS], "Scores the wells. Each depth keeps the wells with the highest scores."),
-        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes about twice as long.")),
+        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes two to three times as long, and with first seven times or longer.")),
       group("Limits",
         ...limitFields(this.fields)),
       group("Storage",

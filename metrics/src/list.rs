@@ -82,10 +82,10 @@ group! {
             "Depths restarted because a worker was lost or failed to execute an order";
         repeats: Counter, "coordinator_depth_repeats", "Depths expanded again because the candidate tables were too small";
         high_floors: Counter, "coordinator_high_floors", "Depths expanded again because the estimated floor (the rank below which children are dropped) was above the cut (the lowest rank kept)";
-        phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "select" "commit"],
+        phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "rescore" "select" "commit"],
             "Duration of each phase of a depth; commit runs in parallel with the next depth";
         orders: Labeled<Counter>, "coordinator_orders"
-            by order ["prepare" "expand" "count" "validate_cut" "select" "wait_commit" "halt" "read_back"],
+            by order ["prepare" "expand" "count" "validate_cut" "rescore" "select" "wait_commit" "halt" "read_back"],
             "Orders sent to workers";
         manifests: Counter, "coordinator_manifest_writes", "Manifests written";
         exchanged: Counter, "coordinator_children_exchanged", "Children sent from one worker to another in committed depths";
@@ -126,7 +126,7 @@ group! {
         stalled: Seconds, "worker_exchange_stalled" in seconds,
             "Time that threads waited because a stream's queue was full, summed over the threads";
         phases: Labeled<Histogram>, "worker_phase" in seconds
-            by phase ["prepare" "expand" "count" "validate_cut" "select" "write" "upload" "cache"],
+            by phase ["prepare" "expand" "count" "validate_cut" "rescore" "select" "write" "upload" "cache"],
             "Duration of each phase of a depth; write, upload and cache run in parallel with the next depth";
         tables_fetched: Counter, "worker_tables_fetched", "Tables fetched from the object store";
         tables_written: Counter, "worker_tables_written", "Tables written to the object store";

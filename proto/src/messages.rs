@@ -128,6 +128,8 @@ pub enum OrderKind {
     Count(Count),
     /// Check a cut.
     ValidateCut(ValidateCut),
+    /// Keep the candidates that survive the cut and give them their scores with quiescence. A second cut follows.
+    Rescore(Select),
     /// Keep the candidates that survive the cut and begin to commit them.
     Select(Select),
     /// Answer once the tables of a depth are in the object store.
@@ -146,6 +148,7 @@ impl OrderKind {
             Self::Expand(_) => "expand",
             Self::Count(_) => "count",
             Self::ValidateCut(_) => "validate_cut",
+            Self::Rescore(_) => "rescore",
             Self::Select(_) => "select",
             Self::WaitCommit(_) => "wait_commit",
             Self::Halt => "halt",
@@ -239,7 +242,7 @@ pub struct ValidateCut {
     pub tied: bool,
 }
 
-/// An order to keep the candidates that survive the cut and to begin to commit them.
+/// An order to keep the candidates that survive the cut. [`OrderKind`] tells what follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
     /// Depth of the candidates.
@@ -286,6 +289,8 @@ pub enum AnswerKind {
     Counted(Vec<Histogram>),
     /// Answer to [`OrderKind::ValidateCut`].
     CutVerdict(CutVerdict),
+    /// Answer to [`OrderKind::Rescore`].
+    Rescored(Rescored),
     /// Answer to [`OrderKind::Select`]: a summary of the worker's part of the new frontier.
     Selected(FrontierSummary),
     /// Answer to [`OrderKind::WaitCommit`].
@@ -317,6 +322,13 @@ pub struct Expanded {
     /// Size of the sent children on the wire, in bytes.
     pub sent_bytes: u64,
     /// Time of the expansion in microseconds, excluding the time spent waiting for other workers.
+    pub busy_micros: u64,
+}
+
+/// Counters of a worker's quiescence search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rescored {
+    /// Time of the search in microseconds.
     pub busy_micros: u64,
 }
 

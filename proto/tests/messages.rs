@@ -162,8 +162,8 @@ fn order() -> impl Strategy<Value = OrderKind> {
         any::<(u32, u64, bool)>().prop_map(|(depth, cut, tied)| OrderKind::ValidateCut(
             ValidateCut { depth, cut, tied }
         )),
-        (any::<(u32, u64)>(), prop::option::of(wells()))
-            .prop_map(|((depth, cut), ties)| OrderKind::Select(Select { depth, cut, ties })),
+        select().prop_map(OrderKind::Rescore),
+        select().prop_map(OrderKind::Select),
         any::<u32>().prop_map(|depth| OrderKind::WaitCommit(WaitCommit { depth })),
         Just(OrderKind::Halt),
         text().prop_map(|run| OrderKind::ReadBack(ReadBack { run })),
@@ -226,6 +226,11 @@ fn game_nodes() -> impl Strategy<Value = GameNodes> {
     })
 }
 
+fn select() -> impl Strategy<Value = Select> {
+    let fields = (any::<(u32, u64)>(), prop::option::of(wells()));
+    fields.prop_map(|((depth, cut), ties)| Select { depth, cut, ties })
+}
+
 fn answer() -> impl Strategy<Value = AnswerKind> {
     prop_oneof![
         any::<(u64, u32)>()
@@ -241,6 +246,7 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
         prop::collection::vec(histogram(), 0..3).prop_map(AnswerKind::Counted),
         (any::<bool>(), wells())
             .prop_map(|(dropped, tied)| AnswerKind::CutVerdict(CutVerdict { dropped, tied })),
+        any::<u64>().prop_map(|busy_micros| AnswerKind::Rescored(Rescored { busy_micros })),
         summary().prop_map(AnswerKind::Selected),
         prop::collection::vec(table(), 0..3).prop_map(AnswerKind::Committed),
         Just(AnswerKind::Halted),

@@ -198,12 +198,6 @@ pub enum SpecError {
          submit it with --loops ignore"
     )]
     LoopsInCluster,
-    /// A cluster cannot choose the children for the quiescence search.
-    #[error(
-        "the run has quiescence: first-of-best, which a cluster does not support: search it on one machine with `hatebeam \
-         run`, or submit it with --quiescence first"
-    )]
-    QuiescenceInCluster,
     /// The replay clears more rows than a node can count.
     #[error("the replay to start from clears {0} lines: at most 65,000 are supported")]
     Lines(u32),
@@ -262,14 +256,10 @@ impl RunSpec {
     /// Like [`RunSpec::check`], for a run in a cluster.
     ///
     /// # Errors
-    /// Returns [`SpecError::LoopsInCluster`] if the search applies the loop rule, [`SpecError::QuiescenceInCluster`] if the
-    /// quiescence search is only for the best children, and the same errors as [`RunSpec::check`].
+    /// Returns [`SpecError::LoopsInCluster`] if the search applies the loop rule, and the same errors as [`RunSpec::check`].
     pub fn check_for_cluster(&self) -> Result<StartingPosition, SpecError> {
         if self.loops == LoopRule::Exact {
             return Err(SpecError::LoopsInCluster);
-        }
-        if self.evaluator.quiescence.children_per_well().is_some() {
-            return Err(SpecError::QuiescenceInCluster);
         }
         self.check()
     }

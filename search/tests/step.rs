@@ -8,7 +8,7 @@ use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts,
     Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
-    RecentCuts, ShardLayout, SortBuffer, Step, Ties,
+    RecentCuts, ShardLayout, SortBuffer, Step, Ties, gathered_layout,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -310,6 +310,7 @@ impl ChildSink for Mesh<'_> {
 struct Cluster {
     step: Step,
     layout: ShardLayout,
+    quiescence: Quiescence,
     /// The part of the frontier on each machine.
     frontiers: Vec<Frontier>,
 }
@@ -321,6 +322,7 @@ impl Cluster {
         Cluster {
             step: Step::new(emulator, spec, layout, 2).unwrap(),
             layout,
+            quiescence: spec.quiescence,
             frontiers: (0..machines).map(frontier).collect(),
         }
     }
@@ -328,13 +330,21 @@ impl Cluster {
     /// Produces the next frontier on all machines and returns its digest.
     fn advance(&mut self) -> Digest {
         let machines = self.frontiers.len();
+        let gathered = gathered_layout(self.layout, self.quiescence);
         let all: Vec<Candidates> = (0..machines)
-            .map(|_| Candidates::new(self.layout, DEFAULT_SIGMAS))
+            .map(|_| Candidates::new(gathered, DEFAULT_SIGMAS))
             .collect();
         for machine in 0..machines {
             self.expand(machine, &all);
         }
-        let cut = self.cut(&all);
+        let mut cut = Cluster::cut(gathered.width(), &all);
+        if self.quiescence == Quiescence::FirstOfBest {
+            for candidates in &all {
+                let rescored = self.step.rescore(candidates, &cut, &AtomicBool::new(false));
+                rescored.unwrap();
+            }
+            cut = Cluster::cut(self.layout.width(), &all);
+        }
         let mut digest = Digest::default();
         for (candidates, frontier) in all.iter().zip(&mut self.frontiers) {
             let depth = frontier.depth + 1;
@@ -369,9 +379,9 @@ impl Cluster {
             .unwrap();
     }
 
-    /// Finds the cut over the candidates of all machines.
-    fn cut(&self, all: &[Candidates]) -> Cut {
-        let mut search = CutSearch::new(self.layout.width());
+    /// Finds the cut with which `width` candidates of all machines survive.
+    fn cut(width: usize, all: &[Candidates]) -> Cut {
+        let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {
             let mut counts = DigitCounts::default();
             for candidates in all {
@@ -395,8 +405,12 @@ impl Cluster {
 fn digest_does_not_depend_on_shards_or_machines() {
     const WIDTH: usize = 6000;
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    for kind in [EvaluatorKind::Patterns, EvaluatorKind::PlainHoles] {
-        let spec = EvaluatorSpec::new(kind, Quiescence::Off);
+    for (kind, quiescence) in [
+        (EvaluatorKind::Patterns, Quiescence::Off),
+        (EvaluatorKind::PlainHoles, Quiescence::Off),
+        (EvaluatorKind::PlainHoles, Quiescence::FirstOfBest),
+    ] {
+        let spec = EvaluatorSpec::new(kind, quiescence);
         let local = ShardLayout::local(WIDTH);
         let single = Step::new(&emulator, spec, local, 1).unwrap();
         let mut frontier = Frontier::new(0, [root()], local);

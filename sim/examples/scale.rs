@@ -311,6 +311,10 @@ impl Worker {
                 dropped: false,
                 tied: Vec::new(),
             }),
+            OrderKind::Rescore(_) => AnswerKind::Failed(Failed {
+                reason: "this model has no quiescence search".to_owned(),
+                kind: FailureKind::Worker,
+            }),
             OrderKind::Select(select) => AnswerKind::Selected(self.summary(select.depth)),
             OrderKind::WaitCommit(wait) => AnswerKind::Committed(self.tables(epoch, wait.depth)),
             OrderKind::Halt => AnswerKind::Halted,

@@ -446,6 +446,11 @@ fn run_plan(rng: &Rng) -> RunPlan {
     if (kind, width) == (EvaluatorKind::Plain, 120) {
         kind = learned::kind();
     }
+    // These runs have two cuts at each depth.
+    let quiescence = match (kind, width) {
+        (EvaluatorKind::Knewjade, 40) => Quiescence::FirstOfBest,
+        _ => Quiescence::Off,
+    };
     RunPlan {
         spec: RunSpec {
             well: WellSpec {
@@ -453,7 +458,7 @@ fn run_plan(rng: &Rng) -> RunPlan {
                 rows,
                 clear_above_bar: false,
             },
-            ..RunSpec::new(width, EvaluatorSpec::new(kind, Quiescence::Off))
+            ..RunSpec::new(width, EvaluatorSpec::new(kind, quiescence))
         },
         keep,
         shards: *rng.pick(&[1, 3, 4, 8]).unwrap_or(&4),

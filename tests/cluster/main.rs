@@ -51,19 +51,21 @@ fn digests_do_not_depend_on_numbers_of_workers_threads_and_shards() {
         workers: usize,
         threads: &'static str,
         shards: &'static str,
+        args: Vec<&'static str>,
     }
-    let setup = |workers, threads, shards| Setup {
+    let setup = |workers, threads, shards, quiescence| Setup {
         workers,
         threads,
         shards,
+        args: [&WIDTH[..], &["--quiescence", quiescence]].concat(),
     };
-    let expected = one_process(&WIDTH);
     for setup in [
-        setup(1, "2", "64"),
-        setup(2, "1", "7"),
-        setup(3, "2", "16"),
-        setup(5, "1", "100"),
+        setup(1, "2", "64", "off"),
+        setup(2, "1", "7", "first-of-best"),
+        setup(3, "2", "16", "off"),
+        setup(5, "1", "100", "first-of-best"),
     ] {
+        let expected = one_process(&setup.args);
         let mut cluster = Cluster::new();
         cluster.set_coordinator_flags(&["--min-workers", &setup.workers.to_string()]);
         cluster.start_coordinator();
@@ -72,12 +74,12 @@ fn digests_do_not_depend_on_numbers_of_workers_threads_and_shards() {
             flags.extend((worker == 0).then_some("--compress"));
             cluster.start_worker(&format!("w{worker}"), &flags);
         }
-        cluster.submit(&[&WIDTH[..], &["--shards", setup.shards]].concat());
+        cluster.submit(&[&setup.args[..], &["--shards", setup.shards]].concat());
         let run = cluster.watch();
         run.assert_same(&expected);
         assert_eq!(run.end["epoch"], 1, "a worker was lost");
         // A second submission of the finished run returns the result.
-        let again = cluster.submit(&WIDTH);
+        let again = cluster.submit(&setup.args);
         assert_eq!(again["state"], "finished");
         assert_eq!(again["replay"], expected.end["replay"]);
     }

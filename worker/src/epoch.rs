@@ -10,7 +10,9 @@ use crate::tables::LocalTables;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_proto::messages::{Expand, Peer, Prepare};
 use hatebeam_runs::{RunSpec, Table};
-use hatebeam_search::{Candidates, Frontier, MAX_SHARDS, Network, Owner, ShardLayout};
+use hatebeam_search::{
+    Candidates, Frontier, MAX_SHARDS, Network, Owner, ShardLayout, gathered_layout,
+};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -216,7 +218,8 @@ impl Epoch {
                 order.attempt, order.depth, last.number, last.depth
             )));
         }
-        let candidates = Arc::new(Candidates::new(self.assignment.layout, order.sigmas));
+        let layout = gathered_layout(self.assignment.layout, self.spec.evaluator.quiescence);
+        let candidates = Arc::new(Candidates::new(layout, order.sigmas));
         candidates.raise_floors(order.floor);
         *attempt = Some(Attempt {
             depth: order.depth,

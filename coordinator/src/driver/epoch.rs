@@ -10,6 +10,7 @@ use crate::registry::Member;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
 use hatebeam_runs::{EndReason, Table, may_exceed_max_lines};
+use hatebeam_search::gathered_layout;
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -111,9 +112,10 @@ impl RunDriver {
         span: &Span,
     ) -> Result<Explored, EpochError> {
         let width = self.manifest().layout().width();
+        let quiescence = self.manifest().spec.evaluator.quiescence;
         let (done, is_done) = oneshot::channel();
         let exploring = async {
-            let exploring = workers.explore(depth, width, floor);
+            let exploring = workers.explore(depth, width, quiescence, floor);
             let explored = exploring.instrument(span.clone()).await;
             drop(done);
             explored
@@ -219,7 +221,8 @@ impl RunDriver {
 
     /// Assigns the shards to the workers and returns the index of each shard's owner.
     fn assign_shards(&mut self, members: &[Member]) -> Vec<u32> {
-        let layout = self.manifest().layout();
+        let manifest = self.manifest();
+        let gathered = gathered_layout(manifest.layout(), manifest.spec.evaluator.quiescence);
         let threads: Vec<(&str, u32)> = members
             .iter()
             .map(|member| (member.name.as_str(), member.threads))
@@ -228,7 +231,7 @@ impl RunDriver {
         let capacity = |(member, weight): (&Member, u64)| WorkerCapacity {
             name: member.name.clone(),
             weight,
-            max_shards: shards_in(member.memory_bytes, member.threads, layout),
+            max_shards: shards_in(member.memory_bytes, member.threads, gathered),
         };
         let workers: Vec<WorkerCapacity> = members.iter().zip(weights).map(capacity).collect();
         let shards = self.manifest().shards as usize;

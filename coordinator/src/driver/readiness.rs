@@ -3,8 +3,8 @@
 use super::assign::{layout_for, shards_in};
 use super::state::{RunDriver, RunEnd};
 use crate::registry::Member;
-use hatebeam_runs::memory_needed;
-use hatebeam_search::ShardLayout;
+use hatebeam_runs::{Manifest, memory_needed};
+use hatebeam_search::gathered_layout;
 use std::time::Duration;
 
 /// Time for which the set of workers must not change before an epoch begins. Workers often join in groups, and each
@@ -25,16 +25,17 @@ pub(super) enum Readiness {
 }
 
 /// Describes the lack of memory if a beam does not fit into the memory of these workers. Returns `None` if it fits,
-/// or if the memory of a worker is unknown. The shards are those of `layout`, split for these workers.
+/// or if the memory of a worker is unknown. The shards are those of the manifest, split for these workers.
 pub(crate) fn missing_memory(
     workers: &[Member],
-    layout: ShardLayout,
+    manifest: &Manifest,
     min_shard_wells: usize,
 ) -> Option<String> {
-    let layout = layout_for(workers, layout, min_shard_wells);
+    let layout = layout_for(workers, manifest.layout(), min_shard_wells);
+    let gathered = gathered_layout(layout, manifest.spec.evaluator.quiescence);
     let fitting = workers
         .iter()
-        .map(|worker| shards_in(worker.memory_bytes, worker.threads, layout));
+        .map(|worker| shards_in(worker.memory_bytes, worker.threads, gathered));
     if fitting.fold(0, usize::saturating_add) >= layout.shards() {
         return None;
     }
@@ -47,7 +48,7 @@ pub(crate) fn missing_memory(
         layout.width(),
         layout.shards(),
         gigabytes(memory_needed(
-            layout.width() as u64,
+            gathered.width() as u64,
             threads.unwrap_or(0) as usize
         )),
         workers.len(),
@@ -76,7 +77,7 @@ impl RunDriver {
                 true => Some(format!("{} of {wanted}", members.len())),
                 false => {
                     let least = self.parts.settings.min_shard_wells;
-                    missing_memory(&members, self.manifest().layout(), least)
+                    missing_memory(&members, self.manifest(), least)
                 }
             };
             if let Some(missing) = missing {

@@ -12,7 +12,7 @@ use hatebeam_proto::messages::{
     AnswerKind, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
 };
 use hatebeam_runs::{FrontierSummary, Table};
-use hatebeam_search::{Cut, DEFAULT_SIGMAS, NodeWell, Ties, retry_sigmas};
+use hatebeam_search::{Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,12 +148,18 @@ impl EpochWorkers {
 
     /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without a floor if
     /// the estimated floor was above the cut, and with larger tables if a table was too small.
+    ///
+    /// If the quiescence search is only for the best children, a first cut by their own scores selects these.
     pub(super) async fn explore(
         &self,
         depth: u32,
         width: usize,
+        quiescence: Quiescence,
         floor: Option<u64>,
     ) -> Result<Explored, WorkerError> {
+        let children = quiescence.children_per_well();
+        // The estimate is for scores with quiescence.
+        let floor = floor.filter(|_| children.is_none());
         let mut expand = Expand {
             depth,
             attempt: 1,
@@ -161,7 +167,11 @@ impl EpochWorkers {
             floor: floor.unwrap_or(0),
         };
         loop {
-            match self.try_explore(expand, width).await? {
+            let gathered = width.saturating_mul(children.unwrap_or(1));
+            match self.try_explore(expand, gathered).await? {
+                Attempted::Explored(explored) if children.is_some() => {
+                    return self.rescore(explored, width).await;
+                }
                 Attempted::Explored(explored) => return Ok(explored),
                 Attempted::FloorTooHigh => {
                     self.metrics.high_floors.add(1);
@@ -199,12 +209,7 @@ impl EpochWorkers {
                 false => Attempted::TablesTooSmall,
             });
         }
-        let has_ties = matches!(found.cut.ties, Ties::First(_));
-        let select = Select {
-            depth,
-            cut: found.cut.rank,
-            ties: has_ties.then_some(validation.tied),
-        };
+        let select = select(depth, &found.cut, validation);
         Ok(Attempted::Explored(Explored {
             children: parts.iter().map(|part| part.children).sum(),
             sent: parts.iter().map(|part| part.sent).sum(),
@@ -213,6 +218,34 @@ impl EpochWorkers {
             median: found.median,
             select,
         }))
+    }
+
+    /// Orders the workers to give the survivors of the first cut their scores with quiescence, and finds the second cut,
+    /// which leaves at most `width` survivors.
+    async fn rescore(&self, first: Explored, width: usize) -> Result<Explored, WorkerError> {
+        let began = self.env.now();
+        let depth = first.select.depth;
+        let order = |_| OrderKind::Rescore(first.select.clone());
+        let rescored = |answer| match answer {
+            AnswerKind::Rescored(rescored) => Some(rescored),
+            _ => None,
+        };
+        let parts = self.ask_all(order, rescored).await?;
+        self.observe("rescore", began);
+        let began = self.env.now();
+        let found = self.find_cut(depth, width).await?;
+        // No table has dropped a child above the second cut, because none has dropped one above the first.
+        let validation = self.validate_cut(depth, &found.cut).await?;
+        self.observe("cut", began);
+        let busy = first.busy_micros.iter().zip(&parts);
+        Ok(Explored {
+            busy_micros: busy
+                .map(|(micros, part)| micros + part.busy_micros)
+                .collect(),
+            median: found.median,
+            select: select(depth, &found.cut, validation),
+            ..first
+        })
     }
 
     fn observe(&self, phase: &str, began: Instant) {
@@ -285,6 +318,15 @@ impl EpochWorkers {
             }));
         }
         uploads
+    }
+}
+
+fn select(depth: u32, cut: &Cut, validation: Validation) -> Select {
+    let has_ties = matches!(cut.ties, Ties::First(_));
+    Select {
+        depth,
+        cut: cut.rank,
+        ties: has_ties.then_some(validation.tied),
     }
 }
 

@@ -5,7 +5,7 @@ use hatebeam_env::Env;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::messages::{
     AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, GameNodes, Histogram,
-    OrderKind, Prepare, Prepared,
+    OrderKind, Prepare, Prepared, Rescored,
 };
 use hatebeam_runs::{
     Archive, FrontierSummary, RUNS, RunSpec, ScratchTables, Table, VersionedManifest, first_node,
@@ -127,6 +127,7 @@ impl Part {
                 dropped: false,
                 tied: Vec::new(),
             }),
+            OrderKind::Rescore(_) => AnswerKind::Rescored(Rescored { busy_micros: 0 }),
             OrderKind::Select(select) => {
                 let nodes = self.nodes(world, select.depth);
                 AnswerKind::Selected(FrontierSummary::of(&nodes))

@@ -3,7 +3,7 @@
 use super::{MAX_FAILURE, MessageError, cut, pack_wells, read_table, unpack_wells};
 use crate::messages::{
     Answer, AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, GameNodes,
-    Histogram, MAX_GAME_NODES, Prepared,
+    Histogram, MAX_GAME_NODES, Prepared, Rescored,
 };
 use crate::v1;
 use hatebeam_runs::{FoundNode, FrontierSummary};
@@ -36,6 +36,9 @@ impl TryFrom<v1::Answer> for Answer {
                 dropped: verdict.dropped,
                 tied: unpack_wells("cut_verdict.tied", &verdict.tied)?,
             }),
+            Kind::Rescored(v1::Rescored { busy_micros }) => {
+                AnswerKind::Rescored(Rescored { busy_micros })
+            }
             Kind::Selected(selected) => AnswerKind::Selected(read_summary(&selected)?),
             Kind::Committed(committed) => {
                 AnswerKind::Committed(committed.tables.into_iter().map(read_table).collect())
@@ -73,6 +76,9 @@ impl From<Answer> for v1::Answer {
                 dropped: verdict.dropped,
                 tied: pack_wells(&verdict.tied),
             }),
+            AnswerKind::Rescored(Rescored { busy_micros }) => {
+                Kind::Rescored(v1::Rescored { busy_micros })
+            }
             AnswerKind::Selected(summary) => Kind::Selected(summary.into()),
             AnswerKind::Committed(tables) => Kind::Committed(v1::Committed {
                 tables: tables.into_iter().map(v1::Table::from).collect(),

@@ -26,6 +26,7 @@ impl TryFrom<v1::Order> for Order {
                 cut: validate.cut,
                 tied: validate.tied,
             }),
+            Kind::Rescore(select) => OrderKind::Rescore(select.try_into()?),
             Kind::Select(select) => OrderKind::Select(select.try_into()?),
             Kind::WaitCommit(wait) => OrderKind::WaitCommit(WaitCommit { depth: wait.depth }),
             Kind::Halt(v1::Halt {}) => OrderKind::Halt,
@@ -56,12 +57,8 @@ impl From<Order> for v1::Order {
                 cut: validate.cut,
                 tied: validate.tied,
             }),
-            OrderKind::Select(select) => Kind::Select(v1::Select {
-                depth: select.depth,
-                cut: select.cut,
-                all_ties: select.ties.is_none(),
-                ties: select.ties.map_or_else(Vec::new, |ties| pack_wells(&ties)),
-            }),
+            OrderKind::Rescore(select) => Kind::Rescore(select.into()),
+            OrderKind::Select(select) => Kind::Select(select.into()),
             OrderKind::WaitCommit(wait) => Kind::WaitCommit(v1::WaitCommit { depth: wait.depth }),
             OrderKind::Halt => Kind::Halt(v1::Halt {}),
             OrderKind::ReadBack(read) => Kind::ReadBack(v1::ReadBack { run: read.run }),
@@ -208,5 +205,16 @@ impl TryFrom<v1::Select> for Select {
             cut: select.cut,
             ties: (!select.all_ties).then_some(ties),
         })
+    }
+}
+
+impl From<Select> for v1::Select {
+    fn from(select: Select) -> v1::Select {
+        v1::Select {
+            depth: select.depth,
+            cut: select.cut,
+            all_ties: select.ties.is_none(),
+            ties: select.ties.map_or_else(Vec::new, |ties| pack_wells(&ties)),
+        }
     }
 }

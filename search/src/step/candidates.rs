@@ -10,11 +10,15 @@ use super::pool::on_threads;
 use super::{lock, sort};
 use crate::node::{MAX_LINES, Node, NodeWell};
 use std::hint::black_box;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// Maximum number of children whose ranks are collected to find the cut.
 const MAX_SORTED: usize = 1 << 16;
+
+/// Maximum number of slots in a chunk of [`Candidates::visit_survivors`], few enough for all threads to have work in a
+/// narrow beam.
+const VISITED_SLOTS: usize = 256;
 
 /// A child with the hash of its well.
 #[derive(Clone, Copy)]
@@ -163,12 +167,12 @@ impl Candidates {
             .unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Finds the cut. All shards must be in this process.
-    pub(super) fn cut(&self, threads: usize) -> Cut {
+    /// Finds the cut with which `width` children survive. All shards must be in this process.
+    pub(super) fn cut(&self, width: usize, threads: usize) -> Cut {
         let mut cut = if self.len() <= MAX_SORTED {
-            self.cut_of_few()
+            self.cut_of_few(width)
         } else {
-            let mut search = CutSearch::new(self.layout.width());
+            let mut search = CutSearch::new(width);
             while let Some(query) = search.query() {
                 search.answer(&self.count(query, threads));
             }
@@ -180,13 +184,13 @@ impl Candidates {
 
     /// Finds the cut by collecting all ranks. With few children, this is faster than
     /// [`CutSearch`], which counts them in four rounds on several threads.
-    fn cut_of_few(&self) -> Cut {
+    fn cut_of_few(&self, width: usize) -> Cut {
         let mut ranks: Vec<u64> = Vec::with_capacity(self.len());
         for table in &self.tables {
             let table = lock(table);
             ranks.extend(table.nodes().map(|node| rank(node.score, node.well.hash())));
         }
-        Cut::of_ranks(self.layout.width(), &mut ranks)
+        Cut::of_ranks(width, &mut ranks)
     }
 
     /// Returns the wells in the tables whose rank is exactly `cut`, in any order.
@@ -207,6 +211,25 @@ impl Candidates {
     pub fn dropped_above(&self, cut: u64) -> bool {
         let mut floors = self.floors.iter();
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
+    }
+
+    /// Removes the children that do not survive, and passes all slots of the tables to `visit` in chunks. The tables must
+    /// get no more children, because an insertion would not find equal children beyond a removed one.
+    pub(super) fn visit_survivors(&self, cut: &Cut, visit: impl FnOnce(Vec<&mut [Node]>)) {
+        let mut tables: Vec<MutexGuard<'_, Table>> = self.tables.iter().map(lock).collect();
+        for table in &mut tables {
+            let mut left = 0;
+            for node in table.slots.iter_mut().filter(|node| is_child(node)) {
+                match cut.survives(node) {
+                    true => left += 1,
+                    false => node.lines = FREE,
+                }
+            }
+            table.len = left;
+        }
+        let slots = tables.iter_mut();
+        let chunks = slots.flat_map(|table| table.slots.chunks_mut(VISITED_SLOTS));
+        visit(chunks.collect());
     }
 
     /// Removes all children and returns the survivors of each shard, sorted by packed well.
@@ -261,6 +284,11 @@ pub struct SortBuffer(Vec<(usize, Candidate)>);
 /// The value of [`Node::lines`] that marks a free slot. Searches end before a game clears this many lines.
 const FREE: u16 = MAX_LINES + 1;
 
+/// Returns whether a slot contains a child.
+pub(super) fn is_child(slot: &Node) -> bool {
+    slot.lines != FREE
+}
+
 /// A hash table with open addressing for the best children in one range of hashes. Lookups compare
 /// whole wells, not only their hashes.
 struct Table {
@@ -286,7 +314,7 @@ impl Table {
     }
 
     fn nodes(&self) -> impl Iterator<Item = Node> {
-        self.slots.iter().filter(|node| node.lines != FREE).copied()
+        self.slots.iter().filter(|node| is_child(node)).copied()
     }
 
     fn slot(&self, hash: u64) -> usize {

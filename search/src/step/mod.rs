@@ -48,6 +48,7 @@ pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
 pub use estimate::{RecentCuts, estimated_floor};
 pub use layout::{MAX_SHARDS, MIN_SHARD_WELLS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
+pub use preselect::gathered_layout;
 
 use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
 use crate::node::{Digest, Node};
@@ -340,7 +341,7 @@ impl Step {
     ) -> Result<Gathered, Cancelled> {
         let mut repeats = 0;
         let mut sigmas = self.sigmas;
-        let layout = self.gathered_layout();
+        let layout = gathered_layout(self.layout, self.spec.quiescence);
         if layout != self.layout {
             // The estimate is for scores with quiescence.
             floor = None;
@@ -358,7 +359,7 @@ impl Step {
                 loops: loops.as_ref(),
             };
             let stats = self.expand_into(frontier, targets, cancel, progress)?;
-            let cut = candidates.cut(self.threads);
+            let cut = candidates.cut(layout.width(), self.threads);
             if !candidates.dropped_above(cut.rank) {
                 return Ok(Gathered {
                     candidates,

@@ -139,7 +139,11 @@ impl SpotCheck {
             return Ok(None);
         };
         let Scorer { evaluator, scores } = scorer;
-        evaluator.score(&[well], &[node.lines], scores);
+        // With `first-of-best`, the quiescence search comes later.
+        match evaluator.quiescence().children_per_well() {
+            Some(_) => evaluator.score_own_from(i32::MIN, &[well], &[node.lines], scores),
+            None => evaluator.score(&[well], &[node.lines], scores),
+        }
         Ok(scores.first().copied())
     }
 }

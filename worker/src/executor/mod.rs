@@ -173,6 +173,11 @@ impl Executor {
                 let verdict = self.validate_cut(epoch, cut).instrument(span).await?;
                 Ok(AnswerKind::CutVerdict(verdict))
             }
+            OrderKind::Rescore(select) => {
+                let span = epoch.span_of(select.depth);
+                let rescored = self.rescore(epoch, select).instrument(span).await?;
+                Ok(AnswerKind::Rescored(rescored))
+            }
             OrderKind::Select(select) => {
                 let span = epoch.span_of(select.depth);
                 let selected = self.select(epoch, select).instrument(span).await?;

@@ -1,17 +1,47 @@
-//! The order `select`, which keeps the wells at or above the cut (the score threshold of a depth) and starts their
+//! The orders after a cut (the score threshold of a depth) is known: `rescore` keeps the wells at or above the first of two
+//! cuts and gives them their scores with quiescence, and `select` keeps those at or above the last cut and starts their
 //! commit.
 
 use super::Executor;
 use super::commit::Commit;
 use crate::epoch::Epoch;
 use crate::error::OrderError;
-use hatebeam_proto::messages::Select;
+use hatebeam_proto::messages::{Rescored, Select};
 use hatebeam_runs::FrontierSummary;
-use hatebeam_search::{Cut, Frontier, Ties};
+use hatebeam_search::{Cut, Frontier, Step, Ties};
 use std::sync::Arc;
 use tracing::Instrument;
 
+fn cut_of(order: Select) -> Cut {
+    Cut {
+        rank: order.cut,
+        ties: order.ties.map_or(Ties::All, Ties::Listed),
+    }
+}
+
 impl Executor {
+    pub(super) async fn rescore(
+        &self,
+        epoch: &Arc<Epoch>,
+        order: Select,
+    ) -> Result<Rescored, OrderError> {
+        let candidates = epoch.candidates(order.depth)?;
+        let cut = cut_of(order);
+        let began = self.env.now();
+        let (epoch, threads) = (Arc::clone(epoch), self.threads);
+        let rescored = self.env.run_blocking(move || {
+            let layout = epoch.assignment.layout;
+            let step = Step::new(&epoch.emulator, epoch.spec.evaluator, layout, threads)
+                .map_err(|error| OrderError::bad_order(error.to_string()))?;
+            let rescored = step.rescore(&candidates, &cut, &epoch.cancel);
+            rescored.map_err(|_| OrderError::superseded("the epoch has ended"))
+        });
+        rescored.await??;
+        Ok(Rescored {
+            busy_micros: began.elapsed().as_micros() as u64,
+        })
+    }
+
     pub(super) async fn select(
         &self,
         epoch: &Arc<Epoch>,
@@ -19,10 +49,7 @@ impl Executor {
     ) -> Result<FrontierSummary, OrderError> {
         let depth = order.depth;
         let candidates = epoch.candidates(depth)?;
-        let cut = Cut {
-            rank: order.cut,
-            ties: order.ties.map_or(Ties::All, Ties::Listed),
-        };
+        let cut = cut_of(order);
         epoch.begin_selection();
         self.inbound.release_candidates(epoch.number);
         let threads = self.threads;

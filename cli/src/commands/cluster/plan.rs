@@ -1,7 +1,7 @@
 //! `hatebeam plan`: estimate the time and cost of a search on many machines.
 
 use super::server::market_parser;
-use crate::args::{EvaluatorArg, cluster_quiescence_parser, number_in, parse_wells};
+use crate::args::{EvaluatorArg, number_in, parse_wells, planned_quiescence_parser};
 use crate::output;
 use anyhow::Context;
 use hatebeam_coordinator::program_constants;
@@ -41,7 +41,7 @@ pub(crate) struct PlanArgs {
     evaluator: EvaluatorArg,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
     #[arg(long, value_name = "MODE", default_value = "off")]
-    #[arg(value_parser = cluster_quiescence_parser(), ignore_case = true)]
+    #[arg(value_parser = planned_quiescence_parser(), ignore_case = true)]
     quiescence: Quiescence,
     /// Number of depths of the run
     #[arg(long, value_name = "N", default_value_t = 250)]
