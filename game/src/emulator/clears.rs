@@ -137,6 +137,8 @@ pub(super) fn clears<S: Simd>(
 }
 
 /// Returns the pieces that can clear lines, and the number of levels with reachable positions that may clear lines.
+///
+/// Searching two wells at a time takes longer: 109 ns per well instead of 97 with AVX-512, 315 instead of 282 without SIMD.
 /// Writes the landings that clear lines to `words`, indexed by level, unless it is empty.
 #[inline(always)]
 fn all_clears<S: Simd>(

@@ -165,6 +165,9 @@ pub(super) fn value<const BLOCKS: usize>(
 }
 
 /// For each lane, the sums of weights with which the pieces that can clear lines raise and lower the value most.
+///
+/// The maximum of 32 such bounds, each for a part of the pieces, would reject more wells, but takes longer: in beams of
+/// `network` with 30,000 wells, 30 % of the children would pass instead of 51 %, and 24 instead of 26 % with `relay`.
 pub(super) struct ClearsRange {
     best: [Block; MAX_BLOCKS],
     worst: [Block; MAX_BLOCKS],
