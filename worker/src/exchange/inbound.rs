@@ -38,8 +38,8 @@ pub(crate) struct Position {
 struct Inbound {
     position: Position,
     epoch: Arc<EpochExchange>,
-    /// Destination of received children. `None` before the epoch's first attempt, and after the wells of a depth have
-    /// been selected.
+    /// Destination of received children. `None` before the epoch's first attempt, and after the first cut of a depth has
+    /// been applied.
     candidates: Option<Arc<Candidates>>,
     /// Whether the epoch has ended.
     is_closed: bool,

@@ -26,6 +26,8 @@ impl Executor {
         order: Select,
     ) -> Result<Rescored, OrderError> {
         let candidates = epoch.candidates(order.depth)?;
+        // The tables must get no more children, so no new stream of this depth is accepted from now on.
+        self.inbound.release_candidates(epoch.number);
         let cut = cut_of(order);
         let began = self.env.now();
         let (epoch, threads) = (Arc::clone(epoch), self.threads);
