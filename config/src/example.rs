@@ -16,7 +16,7 @@ command, and its keys are the flags of that command. `hatebeam config check` che
 settings.";
 
 const SHARED_HEAD: &str =
-    "Flags for all commands. The section of a command takes precedence over this section.";
+    "Flags for every command that reads the flag's environment variable. The section of a command takes precedence.";
 
 /// Returns the text of a configuration file with a commented line for every flag of the program. `all` is the program's
 /// command line.

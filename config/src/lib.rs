@@ -3,8 +3,8 @@
 //! This crate has no list of settings. The names of sections are the names of commands, and the names of keys are the
 //! names of the command's flags, as clap defines them. [`merge`] inserts the file's flags in front of the typed flags,
 //! except flags that the command line or the environment sets. clap then checks the values, the conflicts and the required
-//! flags of the whole command line. The section `[shared]` sets flags for all commands. It can contain every flag that has
-//! an environment variable.
+//! flags of the whole command line. The section `[shared]` can contain every flag that has
+//! an environment variable, and sets it for all commands that read this variable.
 
 mod error;
 mod example;
