@@ -266,24 +266,34 @@ pub(crate) fn parse_hours(text: &str) -> Result<f64, String> {
 
 /// Parses a number of wells: `10000`, `10k`, `2.5M`.
 pub(crate) fn parse_wells(text: &str) -> Result<u64, String> {
-    let (number, factor) = match text.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
-        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
-        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
-        _ => (text, 1.0),
-    };
-    let is_number = number
-        .chars()
-        .all(|letter| letter.is_ascii_digit() || letter == '.' || letter == '_');
-    let value: Option<f64> = number.replace('_', "").parse().ok();
-    let wells = value.filter(|_| is_number).map(|value| value * factor);
-    let is_valid = |wells: &f64| wells.fract() == 0.0 && (1.0..=MAX_WIDTH as f64).contains(wells);
-    match wells.filter(is_valid) {
-        Some(wells) => Ok(wells as u64),
-        None => Err(format!(
+    let is_valid = |wells: &u64| (1..=MAX_WIDTH).contains(wells);
+    whole_number(text).filter(is_valid).ok_or_else(|| {
+        format!(
             "a width is a whole number of wells from 1 to {MAX_WIDTH}, such as 10000, 10k or 2.5M"
-        )),
-    }
+        )
+    })
+}
+
+/// Returns the exact value of a decimal number with a suffix k, M or G, or without one. Returns `None` if the text is not
+/// such a number, or if its value is not a whole number or is too large.
+fn whole_number(text: &str) -> Option<u64> {
+    let (number, zeros) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (&text[..at], 3),
+        Some((at, 'm' | 'M')) => (&text[..at], 6),
+        Some((at, 'g' | 'G')) => (&text[..at], 9),
+        _ => (text, 0),
+    };
+    let number = number.replace('_', "");
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    // The suffix moves the decimal point behind the fraction, or else the number is not whole.
+    let places = u32::try_from(fraction.len()).ok()?;
+    let zeros = u32::checked_sub(zeros, places)?;
+    let digits = format!("{whole}{fraction}");
+    // `parse` would accept a sign.
+    let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+    let value: Option<u64> = digits.parse().ok();
+    value.filter(|_| is_number)?.checked_mul(10_u64.pow(zeros))
 }
 
 #[cfg(test)]
@@ -296,14 +306,58 @@ mod tests {
             ("1", 1),
             ("10k", 10_000),
             ("2.5M", 2_500_000),
+            ("8.2M", 8_200_000),
+            ("2.01k", 2_010),
+            ("1_000.50k", 1_000_500),
+            (".5k", 500),
+            ("5.", 5),
             ("1G", 1_000_000_000),
         ] {
             assert_eq!(parse_wells(text), Ok(wells), "{text}");
         }
         for text in [
-            "0", "", "k", "-1", "1.5", "1e3", "inf", "nan", "2G", "ten", "1..2k", "0.0001k",
+            "0",
+            "",
+            "k",
+            ".",
+            "_",
+            "-1",
+            "+1",
+            "1.5",
+            "1e3",
+            "inf",
+            "nan",
+            "2G",
+            "ten",
+            "1..2k",
+            "0.0001k",
+            "99999999999999999999",
+            "99999999999G",
         ] {
             assert!(parse_wells(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parse_wells_is_exact_for_up_to_three_decimals() {
+        for (suffix, factor) in [
+            ("", 1),
+            ("k", 1_000),
+            ("M", 1_000_000),
+            ("G", 1_000_000_000),
+        ] {
+            for thousandths in 0..=12_000_u64 {
+                let wells = thousandths * factor / 1000;
+                let is_whole = thousandths * factor % 1000 == 0;
+                let is_valid = is_whole && (1..=MAX_WIDTH).contains(&wells);
+                let expected = is_valid.then_some(wells);
+                let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+                let short = number.trim_end_matches('0').trim_end_matches('.');
+                for number in [&number, short] {
+                    let text = format!("{number}{suffix}");
+                    assert_eq!(parse_wells(&text).ok(), expected, "{text}");
+                }
+            }
         }
     }
 }
