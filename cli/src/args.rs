@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hatebeam_cost::MAX_HOURS;
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::{LoopRule, MAX_WIDTH};
 use hatebeam_search::{EvaluatorKind, MAX_NETWORK_BYTES, Network, Quiescence};
@@ -261,7 +262,7 @@ pub(crate) fn number_in(
 
 /// Parses a search time in hours.
 pub(crate) fn parse_hours(text: &str) -> Result<f64, String> {
-    number_in(1e-4..=1e6, "a number of hours")(text)
+    number_in(1e-4..=MAX_HOURS, "a number of hours")(text)
 }
 
 /// Parses a number of wells: `10000`, `10k`, `2.5M`.

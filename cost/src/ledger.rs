@@ -21,6 +21,9 @@ const MAX_ABSENCE_MS: u64 = 600_000;
 /// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
 
+/// Maximum time limit of a run in hours, which is 114 years.
+pub const MAX_HOURS: f64 = 1e6;
+
 /// Usage of one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -15,7 +15,7 @@ mod table;
 
 pub use estimate::{EarlierRun, Estimate, EstimateInputs, EstimateWorker, estimate};
 pub use instances::{InstanceType, Market, PriceTable, S3Prices, UnknownInstance};
-pub use ledger::{MachineUsage, UsageLedger};
+pub use ledger::{MAX_HOURS, MachineUsage, UsageLedger};
 pub use machine::{ActiveProcess, MAX_PRICE, MAX_TEXT, Machine, one_per_machine};
 pub use model::{
     BENCHMARK_NS, Beam, Bottleneck, DepthModel, MAX_WORKERS, MachineProfile, ModelInputs,

@@ -3,6 +3,9 @@
 import { h, setText, show } from "./dom.js";
 import { number } from "./format.js";
 
+/** Maximum time limit of a run in hours; the server and the command line have the same. */
+const MAX_HOURS = 1000000;
+
 export class Fields {
   constructor() {
     this.all = {};
@@ -93,6 +96,6 @@ export function readLimits(fields) {
   return {
     max_depth: fields.whole("maxDepth", 1, 1e9, 0),
     max_dollars: fields.positive("maxDollars", 1e9),
-    max_hours: fields.positive("maxHours", 876_000),
+    max_hours: fields.positive("maxHours", MAX_HOURS),
   };
 }

@@ -1,14 +1,11 @@
 //! The form for a new run, and the estimate of its time and cost.
 
 use crate::error::ApiError;
-use hatebeam_cost::{Estimate, Micros};
+use hatebeam_cost::{Estimate, MAX_HOURS, Micros};
 use hatebeam_proto::v1;
 use hatebeam_runs::{RunSpec, seconds_of_hours};
 use serde::Deserialize;
 use std::sync::Arc;
-
-/// Maximum time limit in hours, which is a hundred years.
-const MAX_HOURS: f64 = 876_000.0;
 
 /// Values in the form for a new run.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -20,7 +17,7 @@ pub struct RunForm {
     #[serde(default)]
     pub shards: u32,
     /// Depths whose wells are kept in the object store: "all", "last", or a number N for every Nth depth. An empty
-    /// string means all depths.
+    /// string means the default: all depths, or every fourth depth for more than 100 million wells.
     #[serde(default)]
     pub keep: String,
     /// Depth limit; 0 means no limit.
@@ -141,9 +138,19 @@ mod tests {
             (json!({ "max_dollars": -1 }), "max_dollars -1"),
             (json!({ "max_dollars": 1e10 }), "max_dollars 10000000000"),
             (json!({ "max_hours": 1e300 }), "max_hours"),
+            (json!({ "max_hours": 1_000_001 }), "max_hours 1000001"),
         ] {
             let error = form(more).request().unwrap_err();
             assert!(error.text.starts_with(name), "{error:?}");
         }
+    }
+
+    #[test]
+    fn longest_time_limit_is_accepted_and_is_that_of_the_page() {
+        let request = form(json!({ "max_hours": MAX_HOURS })).request().unwrap();
+        assert_eq!(request.max_seconds, 3_600_000_000);
+        let page = include_str!("../assets/fields.js");
+        let constant = format!("const MAX_HOURS = {MAX_HOURS};");
+        assert!(page.contains(&constant), "{constant}");
     }
 }
