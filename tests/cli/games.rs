@@ -478,16 +478,39 @@ fn unwritable_file_is_refused_before_the_work() {
     fs::create_dir(&dir).unwrap();
     let folder = dir.to_str().unwrap();
     let missing = dir.join("missing/file").display().to_string();
+    let file = &dir.join("weights.toml").display().to_string();
     for path in [folder, &missing] {
         for args in [
             &["agents", "select", path, "--games", "2"][..],
+            &["agents", "select", file, "--games", "2", "--csv", path],
+            &["agents", "play", "--games", "1", "--csv", path],
+            &["agents", "compare", "random", "--games", "1", "--svg", path],
+            &["nes", "play", "--games", "1", "--csv", path],
+            &["pc", "play", "--games", "1", "--svg", path],
             &["pc", "table", path, "--lines", "2"],
         ] {
-            // Standard output is empty: `agents select` has played no round.
+            // Standard output is empty: no game has been played.
             let error = run(args).error(1);
             let expected = format!("cannot write {path}: ");
             assert!(error.starts_with(&expected), "{args:?} {error}");
         }
     }
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+#[test]
+fn results_are_printed_although_their_file_cannot_be_written() {
+    let play = ["agents", "play", "--games", "2", "--csv"];
+    let (out, error) = run(&[&play[..], &["/dev/full"]].concat()).late_error();
+    assert!(
+        out.lines().count() == 2 && out.contains("heuristic"),
+        "{out}"
+    );
+    assert!(error.starts_with("cannot write /dev/full: "), "{error}");
+    // The games follow the summary. Standard output is a pipe, which is not replaced by a file.
+    let out = run(&[&play[..], &["/dev/stdout"]].concat()).silent_results();
+    assert!(
+        out.lines().count() == 5 && out.contains("heuristic,1,"),
+        "{out}"
+    );
 }

@@ -3,8 +3,8 @@
 use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
-use crate::output::{Failure, check_writable};
-use anyhow::{Context, ensure};
+use crate::output::{self, Failure};
+use anyhow::ensure;
 use clap::Subcommand;
 use hatebeam_agents::drop::{AGENTS, DropRun, play_games};
 use hatebeam_agents::json::drop_placements;
@@ -13,7 +13,6 @@ use hatebeam_agents::text::drop as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, select_weights};
 use hatebeam_host::stop_flag;
-use hatebeam_tune::replace_file;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -92,6 +91,7 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, agents: &[String]) -> anyhow::Result<()> {
         let run = self.options.rules()?;
+        self.series.check_files()?;
         let mut series = Vec::new();
         for name in agents {
             series.push(self.play(&run, name, &DropPlayer::find(name)?));
@@ -118,19 +118,27 @@ impl GamesArgs {
     /// Removes weights that do not make the player better, and writes the others to `file`.
     fn select(&self, player: &DropPlayer, file: &Path) -> anyhow::Result<()> {
         let run = self.options.rules()?;
-        check_writable(file)?;
+        output::check_writable(file)?;
+        self.series.check_files()?;
         let play =
             |name: &str, weights: &[f64]| self.play(&run, name, &player.with_weights(weights));
         let on_round = |round: &SelectionRound| {
-            self.series.show(&round.contest)?;
-            let removed = round.removed.unwrap_or("nothing");
-            self.series.show_text(format_args!("removed {removed}\n\n"))
+            let text = if self.series.json {
+                round.contest.json()? + "\n"
+            } else {
+                let removed = round.removed.unwrap_or("nothing");
+                format!("{}removed {removed}\n\n", round.contest.text())
+            };
+            self.series.show_as(&text, &round.contest)
         };
         let names = player.agent.weight_names;
         let weights = select_weights(names, &player.weights, "lines", play, on_round)?;
         let text = player.with_weights(&weights).file().text();
-        replace_file(file, text.as_bytes()).with_context(|| file.display().to_string())?;
-        self.series.show_text(format_args!("{}\n", file.display()))
+        output::write_file(file, text.as_bytes())?;
+        if self.series.json {
+            return Ok(());
+        }
+        output::print(format_args!("{}\n", file.display()))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::args::ThreadsArgs;
 use crate::output;
-use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hatebeam_agents::{Contest, GameRecord, Series};
 use hatebeam_telemetry::ProgressLine;
@@ -10,7 +9,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use std::{fmt, fs};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SeriesArgs {
@@ -18,7 +16,7 @@ pub(super) struct SeriesArgs {
     threads: ThreadsArgs,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// Write the result of every game to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -54,29 +52,33 @@ impl SeriesArgs {
         }
     }
 
-    /// Prints a text, unless --json is given.
-    pub(super) fn show_text(&self, text: fmt::Arguments<'_>) -> anyhow::Result<()> {
-        if self.json {
-            Ok(())
-        } else {
-            output::print(text)
-        }
+    /// Checks that the files of --csv and --svg can be written, before the games are played.
+    pub(super) fn check_files(&self) -> anyhow::Result<()> {
+        let mut files = self.csv.iter().chain(&self.svg);
+        files.try_for_each(|file| output::check_writable(file))
     }
 
     /// Prints a contest, and writes the files of --csv and --svg.
     pub(super) fn show(&self, contest: &Contest) -> anyhow::Result<()> {
+        let text = if self.json {
+            contest.json()? + "\n"
+        } else {
+            contest.text()
+        };
+        self.show_as(&text, contest)
+    }
+
+    /// Prints the text of a contest, and writes the files of --csv and --svg. A failure of one of these outputs does not
+    /// prevent the others, because the games may have taken long.
+    pub(super) fn show_as(&self, text: &str, contest: &Contest) -> anyhow::Result<()> {
         let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
-            Some(path) => {
-                fs::write(path, text()).with_context(|| format!("cannot write {}", path.display()))
-            }
+            Some(path) => output::write_file(path, text().as_bytes()),
             None => Ok(()),
         };
-        write(&self.csv, &|| contest.csv())?;
-        write(&self.svg, &|| contest.svg())?;
-        if self.json {
-            return output::print(contest.json()? + "\n");
-        }
-        output::print(contest.text())
+        let printed = output::print(text);
+        let csv = write(&self.csv, &|| contest.csv());
+        let svg = write(&self.svg, &|| contest.svg());
+        csv.and(svg).and(printed)
     }
 }
 

@@ -90,6 +90,7 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, searches: &[String]) -> anyhow::Result<()> {
         let (rules, sets) = (self.options.rules()?, self.options.sets());
+        self.series.check_files()?;
         let play = |name: &str, NesPlayer { search, weights }: NesPlayer| {
             let make = || search.with_weights(rules.rows, self.options.widths, &weights);
             let play = |threads, on_game: &(dyn Fn() + Sync)| {

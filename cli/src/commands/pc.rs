@@ -16,7 +16,6 @@ use hatebeam_agents::pc::{
     counts_text,
 };
 use hatebeam_agents::text::pc as text;
-use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
@@ -154,7 +153,7 @@ impl TableArgs {
             progress,
         )?;
         show_progress("");
-        write_whole(&self.file, &built.bytes())?;
+        output::write_file(&self.file, &built.bytes())?;
         output::print(counts_text(built.header()))
     }
 }
@@ -237,6 +236,7 @@ impl PcArgs {
             PcCommand::Path(args) => args.solve.run(args.limit),
             PcCommand::Play { options, series } => {
                 let games = options.games()?;
+                series.check_files()?;
                 let play = |threads, on_game: &(dyn Fn() + Sync)| games.play(threads, on_game);
                 series.show(&Contest {
                     series: vec![series.play("best move", games.games, play)],
