@@ -7,7 +7,7 @@ use crate::parameter::{Parameter, Point};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -133,8 +133,11 @@ impl Journal {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(path).map_err(failed)?;
-        file.try_lock().map_err(|_| JournalError::InUse {
-            path: path.to_owned(),
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => JournalError::InUse {
+                path: path.to_owned(),
+            },
+            TryLockError::Error(error) => failed(error),
         })?;
         let mut text = Vec::new();
         let mut limited = (&file).take(MAX_BYTES + 1);
