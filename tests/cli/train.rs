@@ -2,7 +2,7 @@
 
 use crate::state::State;
 use crate::support::{command, run};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread::sleep;
@@ -51,6 +51,27 @@ fn generation_is_saved_although_output_is_closed() {
     assert_eq!(run(&args).silent_results(), "");
     let report = fs::read_to_string(temp.path().join("folder/report.html")).unwrap();
     assert!(report.contains("<svg"), "{report}");
+}
+
+#[test]
+fn folder_of_another_training_is_refused_unchanged() {
+    let temp = tempfile::tempdir().unwrap();
+    let recipe = temp.path().join("recipe.toml");
+    fs::write(&recipe, RECIPE).unwrap();
+    let recipe = ["--recipe", recipe.to_str().unwrap()];
+    let folder = temp.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    // Another process locks this file while it trains.
+    let lock = File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let folder = folder.to_str().unwrap();
+    let args = [&["train", folder, "--generations", "1"], &recipe[..]].concat();
+    let error = run(&args).error(1);
+    let expected = format!("{folder} is used by another process: ");
+    assert!(error.starts_with(&expected), "{error}");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    drop(lock);
+    run(&args).silent_results();
 }
 
 #[test]

@@ -7,10 +7,11 @@
 //! | `samples-N` | the training samples of generation N, if later generations may still train on them |
 //! | `network` | the published network after the last finished generation |
 //! | `own-games.txt` | replays of the own games in Base2048, one per line, the longest first, if the recipe keeps own games |
+//! | `lock` | empty; locked while a process uses the folder |
 //!
-//! Every file but `own-games.txt` ends with the SHA-256 digest of the bytes before it, and is replaced atomically. The samples of a
-//! generation are written before the checkpoint that needs them. So a training run that is killed at any moment can
-//! resume after the last saved generation.
+//! Each of the first three files ends with the SHA-256 digest of the bytes before it. Every file but `lock` is replaced
+//! atomically. The samples of a generation are written before the checkpoint that needs them. So a training run that is
+//! killed at any moment can resume after the last saved generation.
 
 use crate::average::Average;
 use crate::exact::exact_game;
@@ -23,7 +24,7 @@ use hatebeam_search::{NodeWell, WELL_BYTES};
 use hatebeam_tune::replace_file;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,8 @@ const DIGEST_BYTES: usize = 32;
 const CHECKPOINT: &str = "checkpoint";
 /// Name of the file that contains replays of the own games.
 const OWN_GAMES: &str = "own-games.txt";
+/// Name of the file that is locked while a process uses the folder.
+const LOCK: &str = "lock";
 /// Name of the file that contains the published network.
 pub const NETWORK: &str = "network";
 
@@ -61,17 +64,27 @@ impl Text {
     }
 }
 
-/// A folder that stores a training run.
+/// A folder that stores a training run, locked for this process.
 pub struct TrainingFolder {
     path: PathBuf,
+    /// Holds the lock until it is dropped.
+    _lock: File,
 }
 
 impl TrainingFolder {
-    /// Creates a handle for the folder at `path`, which does not need to exist yet.
-    pub fn new(path: &Path) -> TrainingFolder {
-        TrainingFolder {
+    /// Opens and locks the folder at `path`, or creates it if it does not exist. Without the lock, two processes would
+    /// overwrite and delete each other's samples.
+    ///
+    /// # Errors
+    /// Returns [`TrainError::InUse`] if another process uses the folder, or [`TrainError::File`] if the folder cannot be
+    /// created or locked.
+    pub fn open(path: &Path) -> Result<TrainingFolder, TrainError> {
+        let create = fs::create_dir_all(path);
+        create.map_err(|error| TrainError::File(path.to_path_buf(), error))?;
+        Ok(TrainingFolder {
             path: path.to_path_buf(),
-        }
+            _lock: take_lock(path)?,
+        })
     }
 
     /// Loads the last saved state of the training run, or returns `None` if the folder contains no checkpoint.
@@ -113,13 +126,11 @@ impl TrainingFolder {
     /// the last generation.
     ///
     /// # Errors
-    /// Returns [`TrainError::File`] if the folder cannot be created or a file cannot be written.
+    /// Returns [`TrainError::File`] if a file cannot be written.
     pub fn save(&self, trainer: &Trainer) -> Result<(), TrainError> {
         let write = |path: PathBuf, bytes: Vec<u8>| {
             replace_file(&path, &bytes).map_err(|error| TrainError::File(path, error))
         };
-        let create = fs::create_dir_all(&self.path);
-        create.map_err(|error| TrainError::File(self.path.clone(), error))?;
         let generation = trainer.records().len();
         if let Some(samples) = trainer.buffer.last() {
             write(self.samples(generation), sealed(samples_of(samples)))?;
@@ -134,6 +145,18 @@ impl TrainingFolder {
             let _ = fs::remove_file(self.samples(old));
         }
         Ok(())
+    }
+}
+
+fn take_lock(folder: &Path) -> Result<File, TrainError> {
+    let path = folder.join(LOCK);
+    let mut options = File::options();
+    let opened = options.write(true).create(true).truncate(false).open(&path);
+    let file = opened.map_err(|error| TrainError::File(path.clone(), error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(TrainError::InUse(folder.to_path_buf())),
+        Err(TryLockError::Error(error)) => Err(TrainError::File(path, error)),
     }
 }
 

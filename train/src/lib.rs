@@ -52,6 +52,7 @@ the folder contains these files:
   network       the network, for `hatebeam run --evaluator FOLDER/network`
   own-games.txt replays of the own games, if the recipe keeps own games
   report.html   report with the curves of the training
+  lock          locked while a training runs, so that a second one cannot change the folder
 
 The same recipe gives the same network with any number of threads. `--recipe` also accepts a network file, because its
 header contains the recipe. To reproduce that network, train the number of generations in the header.

@@ -64,6 +64,9 @@ pub enum TrainError {
     /// A file of the training run cannot be read or written.
     #[error("{0}")]
     File(PathBuf, #[source] std::io::Error),
+    /// Another process uses the folder.
+    #[error("{} is used by another process: wait until it ends, or choose another folder", .0.display())]
+    InUse(PathBuf),
     /// A file of the training run is damaged or has another version.
     #[error("{0} is damaged or was written by another version: choose another folder")]
     Damaged(PathBuf),

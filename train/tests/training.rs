@@ -309,7 +309,10 @@ fn own_games_are_kept_and_continued() {
     assert!(first.own_games[0] >= 358, "{:?}", first.own_games);
     assert!(first.beams[2].pieces < 150, "{:?}", first.beams);
     let folder = tempfile::tempdir().unwrap();
-    TrainingFolder::new(folder.path()).save(&trainer).unwrap();
+    TrainingFolder::open(folder.path())
+        .unwrap()
+        .save(&trainer)
+        .unwrap();
     let replays = fs::read_to_string(folder.path().join("own-games.txt")).unwrap();
     let pieces = replays.lines().map(|replay| {
         let (keys, _) = decode(replay).unwrap();
@@ -370,7 +373,7 @@ fn reset_changes_network_and_keeps_own_games() {
     });
     let mut expected = Trainer::new(recipe.clone()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let folder = TrainingFolder::new(folder.path());
+    let folder = TrainingFolder::open(folder.path()).unwrap();
     folder.save(&expected).unwrap();
     for generation in 1..=6 {
         let before = expected.records().last().cloned();
@@ -425,7 +428,7 @@ fn resumed_training_equals_uninterrupted_training() {
     let recipe = tiny_with_everything();
     let mut expected = Trainer::new(recipe.clone()).unwrap();
     let temp = tempfile::tempdir().unwrap();
-    let folder = TrainingFolder::new(&temp.path().join("training"));
+    let folder = TrainingFolder::open(&temp.path().join("training")).unwrap();
     assert!(folder.load().unwrap().is_none());
     folder.save(&Trainer::new(recipe).unwrap()).unwrap();
     for generation in 1..=4 {
@@ -542,7 +545,7 @@ fn network_can_be_trained_without_seeing_clears() {
 #[test]
 fn cancelled_generation_does_not_change_folder() {
     let temp = tempfile::tempdir().unwrap();
-    let folder = TrainingFolder::new(temp.path());
+    let folder = TrainingFolder::open(temp.path()).unwrap();
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
     trainer.advance(1, &CONTINUE).unwrap();
     folder.save(&trainer).unwrap();
@@ -568,7 +571,7 @@ fn loading_damaged_checkpoint_or_samples_fails() {
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
     trainer.advance(1, &CONTINUE).unwrap();
     let temp = tempfile::tempdir().unwrap();
-    let folder = TrainingFolder::new(temp.path());
+    let folder = TrainingFolder::open(temp.path()).unwrap();
     folder.save(&trainer).unwrap();
     for name in ["checkpoint", "samples-1"] {
         let path = temp.path().join(name);
@@ -593,11 +596,28 @@ fn loading_damaged_checkpoint_or_samples_fails() {
 }
 
 #[test]
+fn folder_is_locked_until_it_is_dropped() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("training");
+    let folder = TrainingFolder::open(&path).unwrap();
+    let second = TrainingFolder::open(&path).err().unwrap();
+    assert!(matches!(&second, TrainError::InUse(used) if *used == path));
+    let name = path.to_str().unwrap();
+    assert!(second.to_string().starts_with(name), "{second}");
+    drop(folder);
+    let folder = TrainingFolder::open(&path).unwrap();
+    assert!(folder.load().unwrap().is_none());
+}
+
+#[test]
 fn saved_files_have_documented_format() {
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
     trainer.advance(1, &CONTINUE).unwrap();
     let temp = tempfile::tempdir().unwrap();
-    TrainingFolder::new(temp.path()).save(&trainer).unwrap();
+    TrainingFolder::open(temp.path())
+        .unwrap()
+        .save(&trainer)
+        .unwrap();
     let checkpoint = fs::read(temp.path().join("checkpoint")).unwrap();
     let (begin, rest) = checkpoint.split_at(16);
     assert_eq!(&begin[..12], b"hatechk\n\x01\0\0\0");

@@ -37,8 +37,9 @@ pub(crate) struct TrainArgs {
 
 impl TrainArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let folder = TrainingFolder::new(&self.folder);
-        let mut trainer = self.trainer(&folder)?;
+        let recipe = self.recipe()?;
+        let folder = TrainingFolder::open(&self.folder)?;
+        let mut trainer = self.trainer(&folder, recipe)?;
         let cancel = stop_flag()?;
         if !self.json {
             output::print(TABLE_HEADER)?;
@@ -79,9 +80,8 @@ impl TrainArgs {
         Ok(())
     }
 
-    /// Resumes the training in the folder, or starts a new training.
-    fn trainer(&self, folder: &TrainingFolder) -> anyhow::Result<Trainer> {
-        let wanted = self.recipe()?;
+    /// Resumes the training in the folder, or starts a new training. `wanted` is the recipe of `--recipe`.
+    fn trainer(&self, folder: &TrainingFolder, wanted: Option<Recipe>) -> anyhow::Result<Trainer> {
         if let Some(trainer) = folder.load()? {
             ensure!(
                 wanted.is_none_or(|recipe| recipe == *trainer.recipe()),
