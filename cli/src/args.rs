@@ -205,7 +205,7 @@ impl NetworkArgs {
 }
 
 /// Reads a network file. Stops one byte after the maximum size of a network, so decoding refuses a longer file.
-fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;
     file.take(MAX_NETWORK_BYTES as u64 + 1)

@@ -91,6 +91,21 @@ fn error_for_invalid_recipe_contains_the_reason_once() {
 }
 
 #[test]
+fn recipe_that_is_too_large_is_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("recipe.toml");
+    File::create(&path).unwrap().set_len(1 << 30).unwrap();
+    let folder = temp.path().join("folder");
+    let [path, folder] = [&path, &folder].map(|path| path.to_str().unwrap());
+    for path in [path, "/dev/zero"] {
+        let error = run(&["train", folder, "--recipe", path]).error(1);
+        let expected = format!("{path} is larger than 4047228 bytes");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert!(!Path::new(folder).exists());
+}
+
+#[test]
 fn killed_training_resumes_and_network_can_be_reproduced() {
     let temp = tempfile::tempdir().unwrap();
     let recipe = temp.path().join("recipe.toml");

@@ -1,16 +1,16 @@
 //! `hatebeam train`: learn a network that scores wells.
 
-use crate::args::ThreadsArgs;
+use crate::args::{ThreadsArgs, read_network_file};
 use crate::output::{self, Failure};
 use anyhow::{Context, ensure};
 use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
+use hatebeam_search::MAX_NETWORK_BYTES;
 use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::{
     NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, TRAIN_HELP, Trainer, TrainingFolder,
 };
 use hatebeam_tune::replace_file;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -117,7 +117,12 @@ impl TrainArgs {
             return Ok(None);
         };
         let name = || path.display().to_string();
-        let bytes = fs::read(path).with_context(name)?;
+        let bytes = read_network_file(path).with_context(name)?;
+        ensure!(
+            bytes.len() <= MAX_NETWORK_BYTES,
+            "{} is larger than {MAX_NETWORK_BYTES} bytes, which is the maximum for a recipe and for a network",
+            name()
+        );
         let recipe = Recipe::from_bytes(&bytes).with_context(name)?;
         Ok(Some(recipe))
     }
