@@ -80,6 +80,31 @@ fn killed_tuning_resumes_and_run_uses_tuned_weights() {
 }
 
 #[test]
+fn quiescence_and_evaluator_of_start_file_are_used() {
+    let temp = tempfile::tempdir().unwrap();
+    let start = text(&temp.path().join("start.toml"));
+    let content = "quiescence = \"single\"\n[weights]\nholes = 30\n";
+    fs::write(&start, format!("evaluator = \"knewjade\"\n{content}")).unwrap();
+    let tune = |name: &str, more: &[&str]| {
+        let folder = text(&temp.path().join(name));
+        let options = ["--weight", "score", "--widths", "20", "--start", &start];
+        let args = [&["tune", &folder], &options[..], &SMALL, more].concat();
+        run(&args).silent_results();
+        fs::read_to_string(format!("{folder}/weights.toml")).unwrap()
+    };
+    let weights = tune("file", &[]);
+    assert!(weights.contains("quiescence = \"single\"\n"), "{weights}");
+    assert!(weights.contains("holes = 30.0\n"), "{weights}");
+    let weights = tune("option", &["--quiescence", "off"]);
+    assert!(weights.contains("quiescence = \"off\"\n"), "{weights}");
+    fs::write(&start, format!("evaluator = \"patterns\"\n{content}")).unwrap();
+    let folder = text(&temp.path().join("patterns"));
+    let error = run(&["tune", &folder, "--start", &start]).error(1);
+    let expected = format!("{start}: cannot tune the evaluator patterns: ");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
 fn invalid_options_are_refused() {
     let temp = tempfile::tempdir().unwrap();
     let folder = text(temp.path());

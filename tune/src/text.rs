@@ -9,8 +9,8 @@ weights can change a single game greatly, so use at least five widths. The folde
   weights.toml   the best weights, for `hatebeam run --weights FOLDER/weights.toml`
 
 You can use the same folder again with another method, another seed or more evaluations. Values in the journal are not
-measured again. The tuned weights, the widths and the quiescence must stay the same. The result does not depend on the
-number of threads.
+measured again. The tuned weights, the start weights, the widths and the quiescence must stay the same. The result does
+not depend on the number of threads.
 
 Examples:
   hatebeam tune my-weights

@@ -2,12 +2,12 @@
 
 use crate::args::{ThreadsArgs, quiescence_parser};
 use crate::output::{self, Failure};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::{PossibleValue, TypedValueParser};
 use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
 use hatebeam_runs::{NamedWeights, WeightsFile};
-use hatebeam_search::Quiescence;
+use hatebeam_search::{EvaluatorKind, Quiescence};
 use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::BeamObjective;
 use hatebeam_tune::{
@@ -33,31 +33,46 @@ pub(crate) struct TuneArgs {
     )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     widths: Vec<u32>,
-    /// Weights file to start from [default: the published weights]
+    /// Weights file to start from, for the evaluator knewjade [default: the published weights]
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
-    /// Quiescence search of the evaluator
-    #[arg(long, value_name = "MODE", default_value = "off", value_parser = quiescence_parser())]
-    quiescence: Quiescence,
+    /// Quiescence search of the evaluator [default: the mode in the file of --start, or else off]
+    #[arg(long, value_name = "MODE", value_parser = quiescence_parser())]
+    quiescence: Option<Quiescence>,
 }
 
 impl TuneArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut start = NamedWeights::default();
+        let mut file = WeightsFile::default();
         if let Some(path) = &self.start {
-            let read = WeightsFile::read(path).and_then(|file| start.set_all(&file));
-            read.with_context(|| path.display().to_string())?;
+            let name = || path.display().to_string();
+            file = WeightsFile::read(path).with_context(name)?;
+            check_evaluator(&file).with_context(name)?;
+            start.set_all(&file).with_context(name)?;
         }
+        let quiescence = self.quiescence.or(file.quiescence);
         let widths = self.widths.iter().map(|&width| width as usize).collect();
         let cancel = stop_flag()?;
         let objective = BeamObjective::new(
             &start.weights()?,
             &self.tuning.tuned,
-            self.quiescence,
+            quiescence.unwrap_or(Quiescence::Off),
             widths,
             cancel,
         )?;
         self.tuning.run(&objective, "pieces")
+    }
+}
+
+/// Returns an error if a weights file is not for `knewjade`, the only evaluator whose weights can be tuned.
+fn check_evaluator(file: &WeightsFile) -> anyhow::Result<()> {
+    match file.evaluator {
+        None | Some(EvaluatorKind::Knewjade) => Ok(()),
+        Some(kind) => bail!(
+            "cannot tune the evaluator {}: give weights of knewjade",
+            kind.name()
+        ),
     }
 }
 
