@@ -17,7 +17,7 @@ pub(crate) struct WellArgs {
     well: Option<String>,
     #[command(flatten)]
     variant: VariantArgs,
-    /// Print one JSON object per well, with its piece and children
+    /// Print one JSON object per well, with its piece, children and parents
     #[arg(long)]
     json: bool,
 }
@@ -29,6 +29,17 @@ struct Expansion {
     piece: char,
     children: Vec<String>,
     can_die: bool,
+    parents: Vec<ParentJson>,
+}
+
+/// A parent of a well.
+#[derive(Debug, Serialize)]
+struct ParentJson {
+    well: String,
+    /// Piece that leads from the parent to the well.
+    piece: char,
+    /// Number of rows that this piece clears.
+    lines: u8,
 }
 
 impl WellArgs {
@@ -76,6 +87,7 @@ impl Describer {
         let geometry = self.emulator.geometry();
         let well = Well::from_hex(geometry, hex)?;
         let piece = self.emulator.expand(&well, &mut self.children);
+        self.backward.parents(&well, &mut self.parents);
         if !self.json {
             return Ok(self.text(&well, piece));
         }
@@ -84,8 +96,21 @@ impl Describer {
             piece: piece.letter(),
             children: self.sorted_children(),
             can_die: self.children.can_die(),
+            parents: self
+                .parents
+                .iter()
+                .map(|parent| self.json_of(parent))
+                .collect(),
         };
         Ok(serde_json::to_string(&expansion)? + "\n")
+    }
+
+    fn json_of(&self, parent: &Parent) -> ParentJson {
+        ParentJson {
+            well: parent.well.to_hex(self.emulator.geometry()),
+            piece: parent.piece.letter(),
+            lines: parent.lines,
+        }
     }
 
     /// Returns the children in hex, sorted, with the suffix `+n` if n rows were cleared.
@@ -98,10 +123,9 @@ impl Describer {
     }
 
     /// Returns a human-readable description of a well. `piece` and `self.children` must be the results of
-    /// expanding `well`.
-    fn text(&mut self, well: &Well, piece: Piece) -> String {
+    /// expanding `well`, and `self.parents` must be its parents.
+    fn text(&self, well: &Well, piece: Piece) -> String {
         let geometry = self.emulator.geometry();
-        self.backward.parents(well, &mut self.parents);
         let lines = self.children.lines().iter();
         let clearing = lines.filter(|&&lines| lines > 0).count();
         let can_die = if self.children.can_die() { "yes" } else { "no" };
