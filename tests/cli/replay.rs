@@ -22,6 +22,7 @@ fn public_games_are_valid() {
     for game in games() {
         for (encoding, replay) in &game.replays {
             let (code, report) = verify_json(&["--enemy", game.enemy(), replay]);
+            let (keys, _) = hatebeam_game::decode(replay).unwrap();
             let expected = json!({
                 "valid": true,
                 "enemy": game.enemy(),
@@ -29,6 +30,8 @@ fn public_games_are_valid() {
                 "pieces": game.pieces.len(),
                 "keys": game.keys,
                 "over": game.ends_in_game_over,
+                "encoding": encoding.to_lowercase(),
+                "keys_given": keys.len(),
             });
             assert_eq!((code, report), (0, expected), "{} {encoding}", game.name);
         }
@@ -128,6 +131,8 @@ fn truncated_replay_is_invalid() {
         "pieces": 2,
         "keys": 30,
         "over": false,
+        "encoding": "raw",
+        "keys_given": 30,
         "error": expected,
     });
     assert_eq!((code, report), (1, expected));
@@ -222,6 +227,10 @@ fn error_for_invalid_file_names_path_and_reason() {
         assert_eq!(
             (code, &report["valid"], &report["keys"]),
             (1, &json!(false), &json!(0))
+        );
+        assert_eq!(
+            (&report["encoding"], &report["keys_given"]),
+            (&Value::Null, &json!(0))
         );
         assert!(
             report["error"].as_str().unwrap().starts_with(&expected),

@@ -5,7 +5,7 @@ use crate::args::{MatchArgs, ReplayInput};
 use crate::input::Replay;
 use crate::output::{self, Failure};
 use anyhow::bail;
-use hatebeam_game::{Enemy, Record};
+use hatebeam_game::Enemy;
 use serde::Serialize;
 
 const HELP: &str = include_str!("../../../help/replay-verify.txt").trim_ascii_end();
@@ -36,12 +36,17 @@ struct VerdictJson {
     /// Number of keys up to the end of the game, without ignored keys.
     keys: usize,
     over: bool,
+    /// Name of the encoding, or null if the text cannot be decoded.
+    encoding: Option<&'static str>,
+    /// Number of keys in the replay, including ignored ones.
+    keys_given: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
 impl VerdictJson {
-    fn of(record: &Record, verdict: &anyhow::Result<()>) -> VerdictJson {
+    fn of(played: &PlayedReplay, verdict: &anyhow::Result<()>) -> VerdictJson {
+        let PlayedReplay { replay, record } = played;
         VerdictJson {
             valid: verdict.is_ok(),
             enemy: record.enemy.name(),
@@ -49,6 +54,8 @@ impl VerdictJson {
             pieces: record.turns.len(),
             keys: record.keys_used,
             over: record.over,
+            encoding: Some(replay.encoding.name()),
+            keys_given: replay.keys.len(),
             error: verdict.as_ref().err().map(|error| format!("{error:#}")),
         }
     }
@@ -62,6 +69,8 @@ impl VerdictJson {
             pieces: 0,
             keys: 0,
             over: false,
+            encoding: None,
+            keys_given: 0,
             error: Some(format!("{error:#}")),
         }
     }
@@ -91,7 +100,7 @@ impl VerifyArgs {
             played.remark();
         }
         if self.json {
-            return VerdictJson::of(&played.record, &verdict).print();
+            return VerdictJson::of(&played, &verdict).print();
         }
         verdict?;
         output::print(text(&played))
