@@ -1,7 +1,7 @@
 //! Tests of `hatebeam perft`.
 
 use crate::support::{run, vector};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Returns the number of wells at each depth (number of placed pieces).
 #[track_caller]
@@ -79,5 +79,11 @@ fn error_for_insufficient_memory_names_remedies() {
         error,
         "level 5 does not fit in 2 MiB: raise --memory, or use --depth 5, which only counts it"
     );
-    run(&["perft", "--depth", "6", "--memory", "2", "--json"]).error(1);
+    // The object contains the counts of the levels that fit.
+    let found = run(&["perft", "--depth", "6", "--memory", "2", "--json"]);
+    assert_eq!((found.code, found.err.as_str()), (1, ""));
+    let object: Value = serde_json::from_str(&found.out).unwrap();
+    assert_eq!(object["error"], error);
+    let counts = object["counts"].as_array().unwrap();
+    assert_eq!((counts.len(), &counts[4]), (5, &json!(25_195)));
 }

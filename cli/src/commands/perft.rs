@@ -1,8 +1,8 @@
 //! `hatebeam perft`: count the wells after each number of pieces.
 
 use crate::args::VariantArgs;
-use crate::output;
-use hatebeam_game::Emulator;
+use crate::output::{self, Failure};
+use hatebeam_game::{Emulator, Geometry};
 use hatebeam_search::perft::{LevelProgress, Perft};
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
@@ -32,12 +32,32 @@ struct Counts {
     width: usize,
     height: usize,
     depth: u32,
+    /// Number of wells after each number of pieces; fewer than `depth` asks for if there is an error.
     counts: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 impl PerftArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let geometry = self.variant.geometry()?;
+        let mut counts = Vec::new();
+        let counted = self.count(geometry, &mut counts);
+        if !self.json {
+            return counted;
+        }
+        output::print_json(&Counts {
+            width: geometry.width(),
+            height: geometry.height(),
+            depth: self.depth,
+            counts,
+            error: counted.as_ref().err().map(|error| format!("{error:#}")),
+        })?;
+        counted.map_err(|_| Failure::Printed.into())
+    }
+
+    /// Appends the number of wells after each number of pieces to `counts`, and prints it without --json.
+    fn count(&self, geometry: Geometry, counts: &mut Vec<u64>) -> anyhow::Result<()> {
         let emulator = Emulator::new(geometry, self.variant.rules());
         let mut perft = Perft::new(emulator, self.memory << 20);
         let mut progress = |at: LevelProgress| {
@@ -48,7 +68,6 @@ impl PerftArgs {
             } = at;
             show_progress(format_args!("level {depth}: shard {shard} of {shards}"));
         };
-        let mut counts = Vec::new();
         if !self.json {
             output::print("pieces  wells\n")?;
         }
@@ -62,14 +81,6 @@ impl PerftArgs {
             if !self.json && is_news {
                 output::print(format_args!("{depth:>6}  {count}\n"))?;
             }
-        }
-        if self.json {
-            output::print_json(&Counts {
-                width: geometry.width(),
-                height: geometry.height(),
-                depth: self.depth,
-                counts,
-            })?;
         }
         Ok(())
     }
