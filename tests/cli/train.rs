@@ -48,7 +48,11 @@ fn generation_is_saved_although_output_is_closed() {
     assert_eq!(training.wait().unwrap().code(), Some(0));
     // No generation is left to train. A crash before the report was written leaves none.
     fs::remove_file(temp.path().join("folder/report.html")).unwrap();
-    assert_eq!(run(&args).silent_results(), "");
+    let last = run(&args).json();
+    let network = temp.path().join("folder/network");
+    assert_eq!(last["file"].as_str(), network.to_str());
+    let network = fs::read(network).unwrap();
+    assert_eq!(last["network"], digest_of(&network));
     let report = fs::read_to_string(temp.path().join("folder/report.html")).unwrap();
     assert!(report.contains("<svg"), "{report}");
 }
@@ -157,6 +161,12 @@ fn killed_training_resumes_and_network_can_be_reproduced() {
     assert!(run(&args).error(2).contains("another recipe"));
 }
 
+/// Returns the digest at the end of a network file, in hex.
+fn digest_of(network: &[u8]) -> String {
+    let digest = &network[network.len() - 32..];
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Trains a network for one generation. Returns its file.
 fn trained_network(folder: &Path) -> PathBuf {
     let recipe = folder.join("recipe.toml");
@@ -176,10 +186,7 @@ fn run_names_its_network_and_refuses_a_damaged_or_unneeded_one() {
     let path = path.to_str().unwrap();
     let found = state.search(&["--width", "50", "--evaluator", path]);
     assert!(found.name().starts_with("network-"), "{}", found.name());
-    let digest: String = network[network.len() - 32..]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = digest_of(&network);
     let manifest = state
         .path()
         .join("runs")

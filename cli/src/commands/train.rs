@@ -11,6 +11,7 @@ use hatebeam_train::{
     NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, TRAIN_HELP, Trainer, TrainingFolder,
 };
 use hatebeam_tune::replace_file;
+use serde_json::json;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -30,7 +31,7 @@ pub(crate) struct TrainArgs {
     generations: Option<u32>,
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Print one JSON object per generation
+    /// Print one JSON object per generation, and finally one with the network's digest and file
     #[arg(long)]
     json: bool,
 }
@@ -72,12 +73,12 @@ impl TrainArgs {
                 return Err(Failure::Interrupted.into());
             }
         }
-        if !self.json {
-            let path = self.folder.join(NETWORK);
-            let digest = trainer.network().digest();
-            output::print(format_args!("network {digest} in {}\n", path.display()))?;
+        let file = self.folder.join(NETWORK).display().to_string();
+        let digest = trainer.network().digest().to_string();
+        if self.json {
+            return output::print_json(&json!({"network": digest, "file": file}));
         }
-        Ok(())
+        output::print(format_args!("network {digest} in {file}\n"))
     }
 
     /// Resumes the training in the folder, or starts a new training. `wanted` is the recipe of `--recipe`.
