@@ -5,8 +5,17 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
+/// Returns the output of `plan --json`. Old prices cause the same warning on standard error as in the output.
+#[track_caller]
 fn json(args: &[&str]) -> Value {
-    run(&[&["plan", "--json"], args].concat()).json()
+    let found = run(&[&["plan", "--json"], args].concat());
+    let plan: Value = serde_json::from_str(&found.out).unwrap();
+    let warning = match &plan["price_warning"] {
+        Value::Null => String::new(),
+        warning => format!("warning: {}\n", warning.as_str().unwrap()),
+    };
+    assert_eq!((found.code, found.err), (0, warning));
+    plan
 }
 
 #[track_caller]
@@ -70,6 +79,8 @@ fn cost_is_price_times_hours_times_count() {
     assert!(spot["dollars_per_hour"].as_f64().unwrap() < 3.456);
     let given = json(&["--width", "25M", "--price-per-hour", "1.5"]);
     assert_eq!(given["dollars_per_hour"], 1.5);
+    let fields = given.as_object().unwrap();
+    assert_eq!(fields.get("price_warning"), Some(&Value::Null));
     assert_eq!(
         given["prices_as_of"].as_str().unwrap().len(),
         "2025-01-01".len()

@@ -12,6 +12,7 @@ use hatebeam_cost::{
 use hatebeam_host::{available_memory, cores};
 use hatebeam_runs::Retention;
 use hatebeam_search::{Network, Quiescence};
+use serde::Serialize;
 use std::ops::RangeInclusive;
 use std::time::UNIX_EPOCH;
 
@@ -86,17 +87,31 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
+/// The output of `--json`.
+#[derive(Debug, Serialize)]
+struct PlansJson<'a> {
+    #[serde(flatten)]
+    plans: &'a Plans,
+    /// Warning that the built-in prices are old, or null.
+    price_warning: Option<&'a str>,
+}
+
 impl PlanArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let plans = self.plans()?;
-        if self.json {
-            return output::print_json(&plans);
-        }
-        output::print(plans.table(&self.keep().to_string()))?;
         let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
         let is_listed = self.price_per_hour.is_none() && plans.dollars_per_hour > 0.0;
         let warning = PriceTable::get().age_warning(since_1970.as_millis() as u64);
-        if let Some(warning) = warning.filter(|_| is_listed) {
+        let warning = warning.filter(|_| is_listed);
+        if self.json {
+            output::print_json(&PlansJson {
+                plans: &plans,
+                price_warning: warning.as_deref(),
+            })?;
+        } else {
+            output::print(plans.table(&self.keep().to_string()))?;
+        }
+        if let Some(warning) = warning {
             output::warn(warning);
         }
         Ok(())
