@@ -86,8 +86,9 @@ pub struct Contest {
     pub goal: Option<(&'static str, u64)>,
 }
 
+/// The JSON object of a contest.
 #[derive(Serialize)]
-struct ContestJson<'a> {
+pub(crate) struct ContestJson<'a> {
     unit: &'a str,
     players: Vec<SeriesSummary>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -210,11 +211,15 @@ impl Contest {
 
     /// Returns the summaries and the comparisons as one JSON object.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&ContestJson {
+        serde_json::to_string(&self.object())
+    }
+
+    pub(crate) fn object(&self) -> ContestJson<'_> {
+        ContestJson {
             unit: self.unit,
             players: self.summaries(),
             compared: self.pairs(),
-        })
+        }
     }
 
     /// Returns a table of all games as CSV.

@@ -1,6 +1,8 @@
 //! Selection of weights: removal of the weights without which a player is not worse.
 
+use crate::contest::ContestJson;
 use crate::{Contest, Series};
+use serde::Serialize;
 use thiserror::Error;
 
 /// Error of a selection with too few games.
@@ -15,6 +17,23 @@ pub struct SelectionRound {
     pub contest: Contest,
     /// Name of the weight that the round removes, or `None` if the player is worse without any of the weights.
     pub removed: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct RoundJson<'a> {
+    #[serde(flatten)]
+    contest: ContestJson<'a>,
+    removed: Option<&'a str>,
+}
+
+impl SelectionRound {
+    /// Returns the contest and the name of the removed weight as one JSON object.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&RoundJson {
+            contest: self.contest.object(),
+            removed: self.removed,
+        })
+    }
 }
 
 /// Removes weights one by one, and returns the weights with zeros for the removed ones.

@@ -1,7 +1,7 @@
 //! Tests of `hatebeam tune`, `hatebeam agents train` and `hatebeam nes train`.
 
 use crate::support::{command, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -204,10 +204,17 @@ fn selection_keeps_the_weights_that_matter() {
     let file = text(&temp.path().join("fewer.toml"));
     let select = [&["agents", "select", &file, "--json"], &RULES[..]].concat();
     let output = run(&select).silent_results();
-    let rounds: Vec<Value> = output
+    let mut rounds: Vec<Value> = output
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
+    let end = rounds.pop().unwrap();
+    assert_eq!(end["file"], file);
+    let removed = rounds.iter().map(|round| &round["removed"]);
+    let removed: Vec<&Value> = removed.filter(|name| !name.is_null()).collect();
+    assert_eq!(json!(removed), end["removed"]);
+    // The last round removes no weight.
+    assert_eq!(removed.len(), rounds.len() - 1);
     let weights = fs::read_to_string(&file).unwrap();
     let (_, weights) = weights.split_once("[weights]\n").unwrap();
     let kept = weights.lines().filter(|line| !line.ends_with("= 0.0"));

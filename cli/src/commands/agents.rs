@@ -13,6 +13,7 @@ use hatebeam_agents::text::drop as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, select_weights};
 use hatebeam_host::stop_flag;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -122,9 +123,11 @@ impl GamesArgs {
         self.series.check_files()?;
         let play =
             |name: &str, weights: &[f64]| self.play(&run, name, &player.with_weights(weights));
+        let mut removed = Vec::new();
         let on_round = |round: &SelectionRound| {
+            removed.extend(round.removed);
             let text = if self.series.json {
-                round.contest.json()? + "\n"
+                round.json()? + "\n"
             } else {
                 let removed = round.removed.unwrap_or("nothing");
                 format!("{}removed {removed}\n\n", round.contest.text())
@@ -136,7 +139,9 @@ impl GamesArgs {
         let text = player.with_weights(&weights).file().text();
         output::write_file(file, text.as_bytes())?;
         if self.series.json {
-            return Ok(());
+            return output::print_json(
+                &json!({"removed": removed, "file": file.display().to_string()}),
+            );
         }
         output::print(format_args!("{}\n", file.display()))
     }
