@@ -11,7 +11,7 @@ pub use pc::{FieldOptions, RulesOptions, StreakGames, StreakOptions, TableOption
 use crate::pc::{PcError, TableError};
 use hatebeam_tetris::FieldError;
 use hatebeam_tetris::drop::{DropError, SetError};
-use hatebeam_tetris::nes::BoardError;
+use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, BoardError};
 use hatebeam_tetris::srs::{KickError, LowFieldError};
 use std::io;
 use thiserror::Error;
@@ -43,6 +43,9 @@ pub enum OptionError {
     /// The rule set for the rows of a board is unknown.
     #[error(transparent)]
     Board(#[from] BoardError),
+    /// The generator of the article has fewer pieces per game.
+    #[error("--count is at most {ARTICLE_GAME_LENGTH} with --generator article")]
+    TooManyPieces,
     /// The rows of a field are invalid.
     #[error("invalid --field")]
     Rows(#[source] FieldError),

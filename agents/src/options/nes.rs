@@ -28,13 +28,15 @@ pub struct NesPiecesOptions {
 }
 
 impl NesPiecesOptions {
-    /// Returns the pieces of each game as letters.
-    pub fn lines(&self) -> impl Iterator<Item = String> {
-        let sets = self
-            .pieces
-            .sets(self.count as usize, self.frames)
-            .into_iter();
-        sets.map(|pieces| pieces.into_iter().map(Piece::letter).collect())
+    /// Returns the pieces of each game as letters, or an error if the generator has fewer pieces per game.
+    pub fn lines(&self) -> Result<impl Iterator<Item = String>, OptionError> {
+        let count = self.count as usize;
+        let is_article = matches!(self.pieces.generator, GeneratorName::Article);
+        if is_article && count > ARTICLE_GAME_LENGTH {
+            return Err(OptionError::TooManyPieces);
+        }
+        let sets = self.pieces.sets(count, self.frames).into_iter();
+        Ok(sets.map(|pieces| pieces.into_iter().map(Piece::letter).collect()))
     }
 }
 

@@ -4,8 +4,7 @@ use super::contest::{SeriesArgs, names};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
 use crate::output::{self, Failure};
-use clap::error::ErrorKind;
-use clap::{Args, FromArgMatches, Subcommand};
+use clap::Subcommand;
 use hatebeam_agents::json::nes_placements;
 use hatebeam_agents::nes::{GameRules, LearningProgress, SEARCHES, learn, play_sets};
 use hatebeam_agents::options::{NesLearnOptions, NesOptions, NesPiecesOptions};
@@ -13,7 +12,7 @@ use hatebeam_agents::text::nes as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, NesPlayer};
 use hatebeam_host::stop_flag;
-use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, MAXOUT};
+use hatebeam_tetris::nes::MAXOUT;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -73,7 +72,7 @@ enum NesCommand {
     },
     /// Print the pieces of games
     #[command(after_help = text::PIECES_HELP)]
-    Pieces(PiecesArgs),
+    Pieces(NesPiecesOptions),
 }
 
 #[derive(Debug, clap::Args)]
@@ -121,45 +120,6 @@ fn search_names(least: usize) -> clap::builder::PossibleValuesParser {
     names(searches.map(|search| (search.name, search.description)))
 }
 
-/// Options for the pieces to print. A --count that the generator does not have is refused.
-#[derive(Debug)]
-struct PiecesArgs(NesPiecesOptions);
-
-impl PiecesArgs {
-    fn check(matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        let text_of = |id| matches.get_raw(id)?.next()?.to_str();
-        let count = text_of("count").and_then(|count| count.parse::<usize>().ok());
-        if text_of("generator") == Some("article") && count > Some(ARTICLE_GAME_LENGTH) {
-            let text =
-                format!("--count is at most {ARTICLE_GAME_LENGTH} with --generator article\n");
-            return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
-        }
-        Ok(())
-    }
-}
-
-impl FromArgMatches for PiecesArgs {
-    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        PiecesArgs::check(matches)?;
-        NesPiecesOptions::from_arg_matches(matches).map(PiecesArgs)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        PiecesArgs::check(matches)?;
-        self.0.update_from_arg_matches(matches)
-    }
-}
-
-impl Args for PiecesArgs {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        NesPiecesOptions::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        NesPiecesOptions::augment_args_for_update(command)
-    }
-}
-
 impl NesArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.command {
@@ -196,8 +156,9 @@ impl NesArgs {
                 }
             }
             NesCommand::Placements { .. } => answer_objects(|line| Ok(nes_placements(line)?)),
-            NesCommand::Pieces(PiecesArgs(args)) => {
-                for line in args.lines() {
+            NesCommand::Pieces(options) => {
+                let lines = options.lines();
+                for line in lines.map_err(|error| Failure::Usage(error.to_string()))? {
                     output::print(format_args!("{line}\n"))?;
                 }
                 Ok(())
