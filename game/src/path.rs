@@ -19,11 +19,9 @@ use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Position, Rules};
-use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well, WellError};
+use crate::well::{Geometry, MAX_DEPTH, MAX_HEIGHT, Well, WellError};
 use thiserror::Error;
 
-/// Maximum number of rows of a well, including those above the bar.
-const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
 /// Column of a piece's 4×4 box that bit 0 of a word represents. Boxes extend at most two columns to the
 /// left of the well, so at least one column of wall remains to their left.
 const FIRST_COLUMN: i8 = -3;

@@ -7,7 +7,7 @@
 //! it.
 
 use crate::piece::Piece;
-use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
+use crate::well::{Geometry, MAX_DEPTH, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
 use std::fmt;
 
 /// One of the four keys.
@@ -125,9 +125,6 @@ impl Placement {
             .map(|(cx, cy)| (i32::from(x) + i32::from(cx), i32::from(y) + i32::from(cy)))
     }
 }
-
-/// Maximum number of rows of a board.
-const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
 
 /// A well that includes the four rows above the bar. The **top row is first**, as in the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

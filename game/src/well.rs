@@ -10,6 +10,8 @@ use thiserror::Error;
 pub const ROWS_ABOVE_BAR: usize = 4;
 /// Maximum number of rows below the bar.
 pub const MAX_HEIGHT: usize = 16;
+/// Maximum number of rows, including those above the bar.
+pub(crate) const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
 /// Maximum number of columns.
 pub const MAX_WIDTH: usize = 16;
 
