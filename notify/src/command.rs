@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::webhook::SECRET_VARIABLE;
+use hatebeam_net::TOKEN_VARIABLE;
 use std::io::Write;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ impl CommandHook {
             .args(["-c", &self.command])
             // The command does not need these two variables. The token allows spending money, and the secret allows
             // forging events.
-            .env_remove("HATEBEAM_TOKEN")
+            .env_remove(TOKEN_VARIABLE)
             .env_remove(SECRET_VARIABLE)
             .env("HATEBEAM_EVENT", event.kind.name())
             .env("HATEBEAM_RUN", &event.run)
