@@ -86,7 +86,8 @@ fn agents_choose_valid_actions() {
                 later: &[],
             };
             let action = agent.choose(&view, &mut rng);
-            assert_eq!(game.check_action(current, action), Ok(()), "{name}");
+            let mut actions = game.actions(current);
+            assert!(actions.any(|other| other == action), "{name}: {action:?}");
             field = game.drop(&field, current, action).field;
         }
     }

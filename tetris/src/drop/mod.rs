@@ -58,14 +58,6 @@ pub enum DropError {
         /// Number of columns in the field.
         width: usize,
     },
-    /// The action's rotation or column is out of range.
-    #[error("rotation {rotation}, column {column} is not a valid action for this piece")]
-    Action {
-        /// Rotation of the action.
-        rotation: u8,
-        /// Column of the action.
-        column: u8,
-    },
 }
 
 /// A game: the size of its field and its set of pieces.
@@ -153,19 +145,10 @@ impl DropGame {
     /// Drops a piece.
     ///
     /// # Panics
-    /// Panics if the action is not valid for this piece. Use [`DropGame::check_action`] to check it first.
+    /// Panics if the action is not one of [`DropGame::actions`].
     pub fn drop(&self, field: &Field, piece: usize, action: Action) -> Drop {
         let turned = &self.set.piece(piece).rotations()[usize::from(action.rotation)];
         drop_turned(field, turned, usize::from(action.column))
-    }
-
-    /// Returns an error if the action is not valid for this piece.
-    pub fn check_action(&self, piece: usize, action: Action) -> Result<(), DropError> {
-        let exists = self.actions(piece).any(|other| other == action);
-        exists.then_some(()).ok_or(DropError::Action {
-            rotation: action.rotation,
-            column: action.column,
-        })
     }
 }
 

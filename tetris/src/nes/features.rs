@@ -54,27 +54,6 @@ pub const WEIGHTS_BFS: Weights = [
     3.935193440623512,
 ];
 
-/// Other published weights, whose training used only the best third of the games.
-pub const WEIGHTS_BFS33: Weights = [
-    -17.37233996631332,
-    28.032583469672563,
-    8.52980839496593,
-    4.673047216968814,
-    3.3658061823316774,
-    13.948481766043546,
-    20.78424570566947,
-    -1.326729334533776,
-    -0.9835968812725122,
-    15.402246892927103,
-    14.048767543947946,
-    1.346590538832542,
-    -22.174089219891346,
-    -5.929824743493188,
-    -23.395030316984354,
-    1.241488019180518,
-    0.9258750629698255,
-];
-
 /// Order in which the published program adds the weighted features after the first one. The rounding of a
 /// floating-point sum depends on the order, so the same order is required to reproduce the published results.
 const ORDER: [usize; 16] = [1, 11, 2, 3, 5, 4, 6, 7, 8, 10, 9, 14, 15, 16, 12, 13];

@@ -39,11 +39,6 @@ pub struct Cartridge {
 }
 
 impl Cartridge {
-    /// State of the register when the console is switched on.
-    pub const POWER_ON: u16 = 0x8988;
-    /// Number of steps after which the register returns to its state at power on.
-    pub const PERIOD: u32 = 32_767;
-
     /// Creates a generator from the state of the register, the number of pieces drawn, and the last piece.
     pub fn new(register: u16, count: u8, last: Piece) -> Cartridge {
         let last = CARTRIDGE_ORDER.iter().position(|&piece| piece == last);

@@ -152,7 +152,6 @@ pub struct KickTable {
     /// Shifts by piece, orientation before the turn, and orientation after it. A shift moves the lower left corner of
     /// the piece's cells, not of its box, which is the square in which the piece turns.
     shifts: Vec<Shifts>,
-    half_turns: bool,
 }
 
 const N: Orientation = Orientation::Spawn;
@@ -228,7 +227,7 @@ impl KickTable {
             Kicks::SrsJstris180 => Some(JSTRIS_180),
             Kicks::SrsTetrio180 | Kicks::SrsPlus => Some(TETRIO_180),
         };
-        let mut table = KickTable::empty(half.is_some());
+        let mut table = KickTable::empty();
         for piece in Piece::ALL {
             for (turn, &(from, to)) in QUARTER_TURNS.iter().enumerate() {
                 let row: &[(i8, i8)] = match (piece, kicks) {
@@ -260,10 +259,10 @@ impl KickTable {
     /// the piece.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
-        let half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
-        let mut table = KickTable::empty(half_turns);
+        let has_half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
+        let mut table = KickTable::empty();
         for piece in Piece::ALL {
-            let half: &[_] = if half_turns { &HALF_TURNS } else { &[] };
+            let half: &[_] = if has_half_turns { &HALF_TURNS } else { &[] };
             for &(from, to) in QUARTER_TURNS.iter().chain(half) {
                 let shifts = find_shifts(&entries, piece, (from, to))?;
                 let (before, after) = (pivot(piece, from), pivot(piece, to));
@@ -297,16 +296,10 @@ impl KickTable {
         })
     }
 
-    fn empty(half_turns: bool) -> KickTable {
+    fn empty() -> KickTable {
         KickTable {
             shifts: vec![Vec::new(); 7 * 16],
-            half_turns,
         }
-    }
-
-    /// Returns whether the table has half turns.
-    pub fn has_half_turns(&self) -> bool {
-        self.half_turns
     }
 
     /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. The slice is empty if
