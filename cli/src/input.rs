@@ -1,6 +1,6 @@
 //! Command input: replays from arguments, files and standard input, and lines from standard input. Replays from files and
-//! standard input have a maximum size, and lines have a maximum length. Errors name the source of the replay or the number
-//! of the line.
+//! standard input, and files of replays, have a maximum size, and lines have a maximum length. Errors name the source of the
+//! replay or the number of the line.
 
 use crate::args::ReplayInput;
 use crate::output::{self, CANNOT_WRITE, Failure};
@@ -16,6 +16,37 @@ use std::path::Path;
 /// The limit also bounds memory: the memory of a played replay can be a few hundred times its length, because one
 /// Base65536 character can encode 16 keys, and one piece takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
+/// Maximum length in bytes of a file with one replay per line: several hundred games of the record's length in the longest
+/// encoding.
+const MAX_REPLAYS_BYTES: u64 = 64 << 20;
+
+/// The kind of text to read, with its maximum size.
+#[derive(Clone, Copy, Debug)]
+struct TextKind {
+    name: &'static str,
+    /// The file to name instead of a directory.
+    file: &'static str,
+    max_bytes: u64,
+}
+
+const ONE_REPLAY: TextKind = TextKind {
+    name: "a replay",
+    file: "a file with one replay",
+    max_bytes: MAX_REPLAY_BYTES,
+};
+const REPLAYS: TextKind = TextKind {
+    name: "a file of replays",
+    file: "a file with one replay per line",
+    max_bytes: MAX_REPLAYS_BYTES,
+};
+
+impl fmt::Display for TextKind {
+    /// Writes the maximum size as a sentence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = self.max_bytes >> 20;
+        write!(f, "{} can have at most {limit} MiB", self.name)
+    }
+}
 
 /// Maximum length in bytes of a line with one well. The largest well has 80 hex digits, including the rows above the
 /// bar.
@@ -52,7 +83,7 @@ impl Replay {
     /// Reads and decodes the replay that the command line names.
     pub(crate) fn read(input: &ReplayInput) -> anyhow::Result<Replay> {
         let source = Source::of(input)?;
-        let text = source.read()?;
+        let text = source.read(ONE_REPLAY)?;
         let replay = match input.from {
             None => decode(&text).map(|(keys, encoding)| Replay { keys, encoding }),
             Some(encoding) => encoding.decode(&text).map(|keys| Replay { keys, encoding }),
@@ -69,13 +100,15 @@ impl Replay {
 /// Reads a file with one replay per line. Returns the keys of each replay with the number of its line. Empty lines and
 /// lines that begin with `#` are ignored.
 pub(crate) fn read_replays(path: &Path) -> anyhow::Result<Vec<(usize, Vec<Key>)>> {
-    let text = Source::File(path).read()?;
+    let text = Source::File(path).read(REPLAYS)?;
     let lines = text.lines().map(str::trim).zip(1..);
     lines
         .filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
         .map(|(line, number)| {
-            let (keys, _) =
-                decode(line).with_context(|| format!("{}, line {number}", path.display()))?;
+            let name = || format!("{}, line {number}", path.display());
+            let is_too_long = line.len() as u64 > MAX_REPLAY_BYTES;
+            ensure!(!is_too_long, "{} is too long: {ONE_REPLAY}", name());
+            let (keys, _) = decode(line).with_context(name)?;
             Ok((number, keys))
         })
         .collect()
@@ -121,24 +154,24 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn read(&self) -> anyhow::Result<String> {
+    fn read(&self, kind: TextKind) -> anyhow::Result<String> {
         match self {
             Source::Argument(text) => Ok((*text).to_owned()),
-            Source::File(path) => self.read_from(open(path)?),
-            Source::Stdin => self.read_from(io::stdin().lock()),
+            Source::File(path) => self.read_from(open(path, kind)?, kind),
+            Source::Stdin => self.read_from(io::stdin().lock(), kind),
         }
     }
 
-    fn read_from(&self, reader: impl Read) -> anyhow::Result<String> {
+    fn read_from(&self, reader: impl Read, kind: TextKind) -> anyhow::Result<String> {
         let mut bytes = Vec::new();
-        let mut limited = reader.take(MAX_REPLAY_BYTES + 1);
+        let mut limited = reader.take(kind.max_bytes + 1);
         limited
             .read_to_end(&mut bytes)
             .with_context(|| format!("cannot read {self}"))?;
-        let limit = MAX_REPLAY_BYTES >> 20;
         ensure!(
-            bytes.len() as u64 <= MAX_REPLAY_BYTES,
-            "{self} is larger than {limit} MiB: a replay can have at most {limit} MiB"
+            bytes.len() as u64 <= kind.max_bytes,
+            "{self} is larger than {} MiB: {kind}",
+            kind.max_bytes >> 20
         );
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -147,8 +180,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Opens a replay file.
-fn open(path: &Path) -> anyhow::Result<File> {
+/// Opens a file of this kind.
+fn open(path: &Path, kind: TextKind) -> anyhow::Result<File> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let metadata = file
@@ -156,12 +189,13 @@ fn open(path: &Path) -> anyhow::Result<File> {
         .with_context(|| format!("cannot read {name}"))?;
     ensure!(
         !metadata.is_dir(),
-        "{name} is a directory: name a file with one replay"
+        "{name} is a directory: name {}",
+        kind.file
     );
-    let (size, limit) = (metadata.len().div_ceil(1 << 20), MAX_REPLAY_BYTES >> 20);
+    let size = metadata.len().div_ceil(1 << 20);
     ensure!(
-        metadata.len() <= MAX_REPLAY_BYTES,
-        "{name} is {size} MiB: a replay can have at most {limit} MiB"
+        metadata.len() <= kind.max_bytes,
+        "{name} is {size} MiB: {kind}"
     );
     Ok(file)
 }
@@ -308,15 +342,18 @@ mod tests {
     }
 
     #[test]
-    fn replay_input_is_limited_to_4_mib() {
-        let text = error(Source::Stdin.read_from(io::repeat(b'D')));
+    fn replay_input_is_limited_to_4_mib_and_file_of_replays_to_64_mib() {
+        let text = error(Source::Stdin.read_from(io::repeat(b'D'), ONE_REPLAY));
         let expected = "standard input is larger than 4 MiB: a replay can have at most 4 MiB";
+        assert_eq!(text, expected);
+        let text = error(Source::File(Path::new("x")).read_from(io::repeat(b'D'), REPLAYS));
+        let expected = "x is larger than 64 MiB: a file of replays can have at most 64 MiB";
         assert_eq!(text, expected);
     }
 
     #[test]
     fn error_for_invalid_utf8_names_byte_and_position() {
-        let text = error(Source::Stdin.read_from(&b"DD\xff"[..]));
+        let text = error(Source::Stdin.read_from(&b"DD\xff"[..], ONE_REPLAY));
         assert_eq!(text, "standard input: byte 3 (0xff) is not valid UTF-8");
     }
 

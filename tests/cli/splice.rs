@@ -2,6 +2,7 @@
 
 use crate::support::{example, file, run};
 use serde_json::Value;
+use std::fs::File;
 
 /// Returns the path of the project's example of games to splice.
 fn own_games() -> String {
@@ -124,6 +125,20 @@ fn unusable_files_are_refused() {
         assert!(error.contains(expected), "{error}");
         assert!(error.matches("os error").count() <= 1, "{error}");
     }
+    let large = file("splice-large.txt", b"");
+    let opened = File::options().write(true).open(&large).unwrap();
+    opened.set_len(65 << 20).unwrap();
+    let error = run(&["splice", &large]).error(1);
+    let expected = "is 65 MiB: a file of replays can have at most 64 MiB";
+    assert_eq!(error, format!("{large} {expected}"));
+    let long = file("splice-long.txt", &vec![b'D'; (4 << 20) + 1]);
+    let error = run(&["splice", &long]).error(1);
+    let expected = ", line 1 is too long: a replay can have at most 4 MiB";
+    assert_eq!(error, format!("{long}{expected}"));
+    // Only a single replay has at most 4 MiB: this file has 5 MiB of comments and one replay.
+    let lines = "# no game\n".repeat(1 << 19) + &"D".repeat(18);
+    let many = file("splice-many.txt", lines.as_bytes());
+    assert_eq!(json(&[&many, "--steps", "1"])["score"], 0);
     // An unfinished game is spliced, too, and stays unfinished.
     assert_eq!(json(&[&short, "--steps", "1"])["score"], 0);
 }
