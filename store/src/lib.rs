@@ -25,6 +25,7 @@ pub use hatebeam_search::DepthRecord;
 pub use parallel::in_parallel;
 pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of, path_to};
 pub use run::{
-    FORMAT, NewDepth, RunList, RunStore, RunSummary, StoredHead, UnreadableRun, list_runs,
+    DEPTHS, FORMAT, LOCK, MANIFEST, NewDepth, RunList, RunStore, RunSummary, StoredHead,
+    UnreadableRun, list_runs, take_lock,
 };
 pub use shards::{ColumnFamilies, ShardTable, ShardTables};

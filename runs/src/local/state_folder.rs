@@ -1,17 +1,11 @@
 //! The state folder, which contains the runs of a machine.
 
 use crate::names::{NameError, find_by_name};
-use hatebeam_store::{StoreError, StoredHead, list_runs};
-use std::fs::{File, TryLockError};
+use hatebeam_store::{DEPTHS, LOCK, MANIFEST, StoreError, StoredHead, list_runs, take_lock};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-
-/// Name of the file that a process locks while it writes to a run. The store takes the same lock.
-const LOCK: &str = "lock";
-
-/// Names of other files that each run has.
-const FILES: [&str; 2] = ["manifest.json", "depths.jsonl"];
 
 /// The state folder of a machine, which need not exist. It contains the folder `runs`, with one folder per run, and the
 /// folder `replays`, with the replays of removed runs.
@@ -119,17 +113,7 @@ impl StateFolder {
             let dir = dir.to_owned();
             return Err(StoreError::NoRun { dir });
         }
-        let path = dir.join(LOCK);
-        let mut options = File::options();
-        let options = options.write(true).create(true).truncate(false);
-        let file = options.open(&path).map_err(StoreError::io(&path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
-                dir: dir.to_owned(),
-            }),
-            Err(TryLockError::Error(error)) => Err(StoreError::io(&path)(error)),
-        }
+        take_lock(dir)
     }
 
     /// Returns whether a folder is that of a run, which may be damaged. Requires more files of a folder elsewhere, because
@@ -137,7 +121,11 @@ impl StateFolder {
     fn is_run(&self, dir: &Path) -> bool {
         let is_inside = dir.file_name().is_some() && dir.parent() == Some(&self.runs());
         let has_lock = dir.join(LOCK).is_file();
-        let has_files = || FILES.iter().all(|name| dir.join(name).is_file());
+        let has_files = || {
+            [MANIFEST, DEPTHS]
+                .iter()
+                .all(|name| dir.join(name).is_file())
+        };
         StoredHead::read(dir).is_ok() || (has_lock && (is_inside || has_files()))
     }
 }
@@ -178,9 +166,9 @@ mod tests {
             let error = RunStore::open(dir).unwrap_err();
             assert!(matches!(error, StoreError::InUse { .. }), "{error}");
             drop(lock);
-            fs::write(dir.join("manifest.json"), "").unwrap();
+            fs::write(dir.join(MANIFEST), "").unwrap();
             state.lock_for_removal(dir).unwrap();
-            fs::remove_file(dir.join("manifest.json")).unwrap();
+            fs::remove_file(dir.join(MANIFEST)).unwrap();
         }
         state.lock_for_removal(&run).unwrap();
         for dir in [
@@ -203,7 +191,7 @@ mod tests {
         assert_eq!(state.find("a").unwrap(), state.runs().join("ab"));
         let unreadable = state.runs().join("a");
         fs::create_dir(&unreadable).unwrap();
-        fs::write(unreadable.join("manifest.json"), "").unwrap();
+        fs::write(unreadable.join(MANIFEST), "").unwrap();
         assert_eq!(state.find("a").unwrap(), unreadable);
     }
 }

@@ -19,7 +19,8 @@ use std::path::Path;
 ///   `best_lines` have the names `best_score`, `median_score`, `worst_score` and `best_game_score`.
 pub const FORMAT: u64 = 4;
 
-pub(super) const MANIFEST: &str = "manifest.json";
+/// Name of the file in a run's folder that describes the run.
+pub const MANIFEST: &str = "manifest.json";
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
 struct Size {

@@ -20,7 +20,7 @@ mod read;
 
 pub use commit::NewDepth;
 pub use list::{RunList, RunSummary, UnreadableRun, list_runs};
-pub use manifest::FORMAT;
+pub use manifest::{FORMAT, MANIFEST};
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir, sync_dir};
@@ -28,14 +28,16 @@ use crate::records::Records;
 use crate::table::{self, DB_DIR, TABLES};
 use hatebeam_game::Geometry;
 use hatebeam_search::DepthRecord;
-use manifest::{MANIFEST, Manifest};
+use manifest::Manifest;
 use rocksdb::{Cache, DB, Options};
 use serde_json::Value;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-const LOCK: &str = "lock";
-const DEPTHS: &str = "depths.jsonl";
+/// Name of the file in a run's folder that a process locks while it can write to the run.
+pub const LOCK: &str = "lock";
+/// Name of the file in a run's folder that contains a record for each depth.
+pub const DEPTHS: &str = "depths.jsonl";
 const CACHE_BYTES: usize = 64 << 20;
 
 /// The part of a run's manifest that the caller stores.
@@ -296,7 +298,13 @@ fn open_db_read_only(options: &Options, dir: &Path) -> Result<DB, StoreError> {
     }
 }
 
-fn take_lock(dir: &Path) -> Result<File, StoreError> {
+/// Locks the folder of a run, and creates the file [`LOCK`] if it does not exist. No other process can
+/// write to the run until the returned file is closed.
+///
+/// # Errors
+/// Returns [`StoreError::InUse`] if another process has locked the folder, or another error if the
+/// file cannot be created or locked.
+pub fn take_lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
     let file = File::options()
         .write(true)
