@@ -395,12 +395,14 @@ fn open_removes_uncommitted_tables_after_a_crash() {
     for end in [before, before + 1, before + 40, whole.len() - 1] {
         fs::write(&records, &whole[..end]).unwrap();
         fs::write(dir.join("tables/10-0.sst"), b"half a table").unwrap();
-        fs::write(dir.join("manifest.json.tmp"), b"{").unwrap();
+        let unfinished = dir.join(".hatebeam-1-0.tmp");
+        fs::write(&unfinished, b"{").unwrap();
         let reader = RunStore::open_read_only(&dir).unwrap();
         check(&reader, &frontiers[..10]);
         let mut store = RunStore::open(&dir).unwrap();
         check(&store, &frontiers[..10]);
         assert_eq!(fs::read_dir(dir.join("tables")).unwrap().count(), 0);
+        assert!(!unfinished.exists());
         commit(&mut store, &frontiers[10]).unwrap();
         check(&store, &frontiers);
     }
@@ -593,6 +595,27 @@ fn create_and_open_refuse_foreign_folders_and_invalid_manifests() {
     let below_a_file = manifest.join("run");
     let error = RunStore::create(&below_a_file, Geometry::STANDARD, &Value::Null).unwrap_err();
     assert!(error.to_string().contains("manifest.json"), "{error}");
+}
+
+#[test]
+fn create_replaces_files_of_an_interrupted_creation() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let create = || RunStore::create(&dir, Geometry::STANDARD, &Value::Null);
+    fs::create_dir(&dir).unwrap();
+    // Earlier versions gave temporary files the names `depths.jsonl.tmp` and `manifest.json.tmp`.
+    for unfinished in [".hatebeam-1-0.tmp", "depths.jsonl.tmp", "manifest.json.tmp"] {
+        let unfinished = dir.join(unfinished);
+        fs::write(&unfinished, b"{").unwrap();
+        // Only a folder with a lock contains an interrupted creation.
+        assert!(matches!(create(), Err(StoreError::Exists { .. })));
+        fs::write(dir.join("lock"), b"").unwrap();
+        fs::write(dir.join("depths.jsonl"), b"").unwrap();
+        drop(create().unwrap());
+        assert_eq!(RunStore::open(&dir).unwrap().depths().len(), 0);
+        fs::remove_dir_all(&dir).unwrap();
+        fs::create_dir(&dir).unwrap();
+    }
 }
 
 #[test]

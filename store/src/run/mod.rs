@@ -7,6 +7,8 @@
 //! - `db/`: the RocksDB database with the tables of the depths (see `table.rs`).
 //! - `tables/`: tables that are being written. This folder is emptied when the run is opened for
 //!   writing.
+//! - `.hatebeam-*.tmp`: files that are being written. They are deleted when the run is opened for
+//!   writing.
 //!
 //! A commit writes the tables, flushes them to disk, and ingests them into RocksDB atomically. Then
 //! it appends one line with the records of its depths. A crash or a failed removal may leave tables
@@ -23,7 +25,7 @@ pub use list::{RunList, RunSummary, UnreadableRun, list_runs};
 pub use manifest::{FORMAT, MANIFEST};
 
 use crate::error::StoreError;
-use crate::files::{bytes_below, empty_dir, sync_dir};
+use crate::files::{bytes_below, empty_dir, is_temporary, remove_temporaries, sync_dir};
 use crate::records::Records;
 use crate::table::{self, DB_DIR, TABLES};
 use hatebeam_game::Geometry;
@@ -103,6 +105,7 @@ impl RunStore {
                 dir: dir.to_path_buf(),
             });
         }
+        remove_temporaries(dir)?;
         empty_dir(&dir.join(TABLES))?;
         empty_dir(&dir.join(DB_DIR))?;
         let mut options = table::options(&Cache::new_lru_cache(CACHE_BYTES));
@@ -141,6 +144,7 @@ impl RunStore {
         manifest.upgrade(dir)?;
         let records = Records::read(&dir.join(DEPTHS))?;
         records.trim()?;
+        remove_temporaries(dir)?;
         empty_dir(&dir.join(TABLES))?;
         let options = table::options(&Cache::new_lru_cache(CACHE_BYTES));
         let db = open_db(&options, dir)?;
@@ -260,6 +264,7 @@ impl RunStore {
 /// Checks that a folder is empty, except for files from an interrupted call of
 /// [`RunStore::create`].
 fn check_empty(dir: &Path) -> Result<(), StoreError> {
+    // Earlier versions gave temporary files these names.
     let unfinished = [MANIFEST, DEPTHS].map(|name| format!("{name}.tmp"));
     let own = [LOCK, DEPTHS, DB_DIR, TABLES, &unfinished[0], &unfinished[1]];
     let mut is_empty = true;
@@ -267,7 +272,7 @@ fn check_empty(dir: &Path) -> Result<(), StoreError> {
     for entry in fs::read_dir(dir).map_err(StoreError::io(dir))? {
         let name = entry.map_err(StoreError::io(dir))?.file_name();
         is_empty = false;
-        is_own &= own.iter().any(|&own| name == own);
+        is_own &= is_temporary(&name) || own.iter().any(|&own| name == own);
     }
     // `RunStore::create` creates the lock before all other files.
     if is_empty || (is_own && dir.join(LOCK).exists()) {
