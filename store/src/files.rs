@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Makes the creation, renaming and removal of files in a folder durable.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// Returns [`StoreError::Io`] if the folder cannot be opened or synced.
+pub fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(StoreError::io(dir))

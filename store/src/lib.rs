@@ -20,7 +20,7 @@ mod shards;
 mod table;
 
 pub use error::StoreError;
-pub use files::{bytes_below, disk_bytes, free_bytes, write_whole};
+pub use files::{bytes_below, disk_bytes, free_bytes, sync_dir, write_whole};
 pub use hatebeam_search::DepthRecord;
 pub use parallel::in_parallel;
 pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of, path_to};

@@ -4,6 +4,7 @@ mod commit;
 mod conclude;
 mod head;
 mod past;
+mod removal;
 mod repair;
 mod result;
 mod search;
@@ -12,6 +13,7 @@ mod state_folder;
 pub use commit::GroupLimits;
 pub use conclude::{ConcludeError, SearchEnd};
 pub use head::RunHead;
+pub use removal::copy_replays;
 pub use result::{SaveError, SearchResult, result_of};
 pub use search::{Observer, Settings};
 pub use state_folder::{FindError, StateFolder};
@@ -25,32 +27,11 @@ use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
 use hatebeam_store::{RunStore, StoreError, StoredHead};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
 
 /// Name of the folder for the files of the best game, inside a run's folder.
 pub const REPLAYS: &str = "replays";
-
-/// Copies the files of a run's best game from the folder `run` to the folder of the same name in `replays`. Returns the path
-/// of that folder, or `None` if the run has no such files.
-///
-/// # Errors
-/// Returns an error if a file cannot be read or written.
-pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
-    let Ok(files) = fs::read_dir(run.join(REPLAYS)) else {
-        return Ok(None);
-    };
-    let folder = replays.join(run.file_name().unwrap_or_default());
-    fs::create_dir_all(&folder)?;
-    for file in files {
-        let file = file?;
-        // The files are copied instead of renamed, because the folders may be on different disks.
-        fs::copy(file.path(), folder.join(file.file_name()))?;
-    }
-    Ok(Some(folder))
-}
 
 /// Error that occurs when opening, searching or repairing a run on one machine.
 #[derive(Debug, Error)]

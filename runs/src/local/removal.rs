@@ -1,0 +1,142 @@
+//! Removal of a run on one machine. The files of its best game are kept.
+
+use super::REPLAYS;
+use hatebeam_store::{StoreError, sync_dir, write_whole};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file of a run's best game.
+struct ReplayFile {
+    name: OsString,
+    bytes: Vec<u8>,
+}
+
+/// Copies the files of a run's best game from the folder `run` to the folder of the same name in `replays`, and flushes
+/// them to disk. If that folder contains a file with the same name and other contents, uses the first suitable folder with
+/// a number after the name, such as `NAME-2`. Returns the path of the folder, or `None` if the run has no such files.
+///
+/// # Errors
+/// Returns an error if a file cannot be read or written.
+pub fn copy_replays(run: &Path, replays: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let files = files_in(&run.join(REPLAYS))?;
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let folder = free_folder(replays, run.file_name().unwrap_or_default(), &files)?;
+    fs::create_dir_all(&folder).map_err(StoreError::io(&folder))?;
+    // The files are copied instead of renamed, because the folders may be on different disks.
+    for ReplayFile { name, bytes } in &files {
+        write_whole(&folder.join(name), bytes)?;
+    }
+    sync_dir(replays)?;
+    if let Some(parent) = replays.parent() {
+        sync_dir(parent)?;
+    }
+    Ok(Some(folder))
+}
+
+/// Reads the files in a folder. Returns no files if the folder does not exist.
+fn files_in(folder: &Path) -> Result<Vec<ReplayFile>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(StoreError::io(folder))?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io(folder))?;
+        let path = entry.path();
+        files.push(ReplayFile {
+            name: entry.file_name(),
+            bytes: fs::read(&path).map_err(StoreError::io(&path))?,
+        });
+    }
+    Ok(files)
+}
+
+/// Returns the first of the folders `NAME`, `NAME-2`, `NAME-3` and so on to which the files can be copied.
+fn free_folder(replays: &Path, name: &OsStr, files: &[ReplayFile]) -> Result<PathBuf, StoreError> {
+    let mut folder = replays.join(name);
+    let mut number = 1;
+    while has_other_file(&folder, files)? {
+        number += 1;
+        let mut numbered = name.to_owned();
+        numbered.push(format!("-{number}"));
+        folder = replays.join(numbered);
+    }
+    Ok(folder)
+}
+
+/// Returns whether a folder contains a file that has the name of one of these files, but other contents.
+fn has_other_file(folder: &Path, files: &[ReplayFile]) -> Result<bool, StoreError> {
+    for ReplayFile { name, bytes } in files {
+        let path = folder.join(name);
+        match fs::read(&path) {
+            Ok(existing) if existing == *bytes => {}
+            Ok(_) => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io(&path)(error)),
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_replace_no_file_with_other_contents() {
+        let root = tempfile::tempdir().unwrap();
+        let (run, replays) = (root.path().join("runs/a"), root.path().join("replays"));
+        let source = run.join(REPLAYS);
+        fs::create_dir_all(&source).unwrap();
+        assert_eq!(copy_replays(&run, &replays).unwrap(), None);
+        for (text, folder) in [
+            ("1", "a"),
+            ("1", "a"),
+            ("2", "a-2"),
+            ("3", "a-3"),
+            ("2", "a-2"),
+        ] {
+            fs::write(source.join("game.txt"), text).unwrap();
+            fs::write(source.join("game.svg"), "picture").unwrap();
+            let copied = copy_replays(&run, &replays).unwrap();
+            assert_eq!(copied, Some(replays.join(folder)));
+        }
+        for (folder, text) in [("a", "1"), ("a-2", "2"), ("a-3", "3")] {
+            let folder = replays.join(folder);
+            assert_eq!(fs::read_to_string(folder.join("game.txt")).unwrap(), text);
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        }
+    }
+
+    #[test]
+    fn copies_of_an_interrupted_removal_are_completed() {
+        let root = tempfile::tempdir().unwrap();
+        let (run, replays) = (root.path().join("runs/a"), root.path().join("replays"));
+        let source = run.join(REPLAYS);
+        fs::create_dir_all(&source).unwrap();
+        fs::create_dir_all(replays.join("a")).unwrap();
+        fs::write(replays.join("a/game.txt"), "1").unwrap();
+        for name in ["game.txt", "game.svg"] {
+            fs::write(source.join(name), "1").unwrap();
+        }
+        let copied = copy_replays(&run, &replays).unwrap();
+        assert_eq!(copied, Some(replays.join("a")));
+        assert_eq!(fs::read_dir(replays.join("a")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn only_a_missing_folder_has_no_files() {
+        let root = tempfile::tempdir().unwrap();
+        let (run, replays) = (root.path().join("runs/a"), root.path().join("replays"));
+        fs::create_dir_all(&run).unwrap();
+        assert_eq!(copy_replays(&run, &replays).unwrap(), None);
+        assert!(!replays.exists());
+        fs::write(run.join(REPLAYS), "").unwrap();
+        let error = copy_replays(&run, &replays).unwrap_err();
+        assert!(error.to_string().contains(REPLAYS), "{error}");
+    }
+}
