@@ -58,7 +58,7 @@ pub use lease::{LEASE, coordinator_uri};
 pub use limits::{Limits, Usage, UsedShare, may_exceed_max_lines, seconds_of_hours};
 pub use local::{
     ConcludeError, FindError, GroupLimits, Observer, REPLAYS, Run, RunError, RunHead, SaveError,
-    SearchEnd, SearchResult, Settings, StateFolder, copy_replays, result_of,
+    SearchEnd, SearchResult, Settings, StateFolder, copy_replays, remove_run_folder, result_of,
 };
 #[cfg(feature = "objects")]
 pub use manifest::{CommittedDepth, Manifest, RUNS};

@@ -262,6 +262,25 @@ fn damaged_runs_can_be_removed() {
         let saved = state.path().join("replays").join(name);
         assert_eq!(fs::read_dir(saved).unwrap().count(), 5);
     }
+    // An interrupted removal may have left these files.
+    for (name, left) in [
+        ("manifest-left", &["manifest.json", "lock"][..]),
+        ("lock-left", &["lock"]),
+        ("nothing-left", &[]),
+    ] {
+        let search = state.search(&["--width", "20", "--name", name]);
+        let folder = Path::new(search.summary["folder"].as_str().unwrap());
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_name().to_str().unwrap() {
+                name if left.contains(&name) => {}
+                _ if entry.path().is_dir() => fs::remove_dir_all(entry.path()).unwrap(),
+                _ => fs::remove_file(entry.path()).unwrap(),
+            }
+        }
+        state.run(&["runs", "rm", name, "--yes"]).results();
+        assert!(!folder.exists());
+    }
     let other = state.path().join("runs/other");
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("file"), "mine").unwrap();

@@ -8,11 +8,10 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
-use hatebeam_runs::{Retention, Run, RunHead, copy_replays, result_of};
+use hatebeam_runs::{Retention, Run, RunHead, copy_replays, remove_run_folder, result_of};
 use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs, write_whole};
 use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
 use serde_json::Value;
-use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -335,8 +334,8 @@ impl RmArgs {
         }
         let saved = copy_replays(&dir, &replays)
             .with_context(|| format!("cannot copy the replays to {}", replays.display()))?;
-        fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-        drop(lock);
+        remove_run_folder(&dir, lock)
+            .with_context(|| format!("cannot remove {}", dir.display()))?;
         output::note(format_args!("removed {}", dir.display()));
         if let Some(saved) = saved {
             output::note(format_args!("saved its replays in {}", saved.display()));

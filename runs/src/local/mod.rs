@@ -13,7 +13,7 @@ mod state_folder;
 pub use commit::GroupLimits;
 pub use conclude::{ConcludeError, SearchEnd};
 pub use head::RunHead;
-pub use removal::copy_replays;
+pub use removal::{copy_replays, remove_run_folder};
 pub use result::{SaveError, SearchResult, result_of};
 pub use search::{Observer, Settings};
 pub use state_folder::{FindError, StateFolder};

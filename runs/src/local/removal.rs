@@ -1,9 +1,9 @@
 //! Removal of a run on one machine. The files of its best game are kept.
 
 use super::REPLAYS;
-use hatebeam_store::{StoreError, sync_dir, write_whole};
+use hatebeam_store::{DEPTHS, LOCK, MANIFEST, StoreError, sync_dir, write_whole};
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -82,9 +82,101 @@ fn has_other_file(folder: &Path, files: &[ReplayFile]) -> Result<bool, StoreErro
     Ok(false)
 }
 
+/// Removes the folder of a run. `lock` is the file that [`StateFolder::lock_for_removal`](super::StateFolder::lock_for_removal)
+/// has returned. The files by which a run is recognized are removed last, so that an interrupted removal can be repeated.
+///
+/// # Errors
+/// Returns an error if a file cannot be removed.
+pub fn remove_run_folder(dir: &Path, lock: File) -> Result<(), StoreError> {
+    const LAST: [&str; 3] = [DEPTHS, MANIFEST, LOCK];
+    // If the path is a symbolic link, both the folder and the link are removed.
+    let folder = fs::canonicalize(dir).map_err(StoreError::io(dir))?;
+    let is_link = fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_symlink());
+    for entry in fs::read_dir(&folder).map_err(StoreError::io(dir))? {
+        let entry = entry.map_err(StoreError::io(dir))?;
+        let name = entry.file_name();
+        if LAST.iter().all(|&last| name != last) {
+            remove(&entry.path())?;
+        }
+    }
+    for name in LAST {
+        remove(&folder.join(name))?;
+    }
+    drop(lock);
+    fs::remove_dir(&folder).map_err(StoreError::io(dir))?;
+    if is_link { remove(dir) } else { Ok(()) }
+}
+
+/// Removes a file, or a folder with its contents. Does nothing if it does not exist.
+fn remove(path: &Path) -> Result<(), StoreError> {
+    let removed = fs::symlink_metadata(path).and_then(|meta| {
+        if meta.is_dir() {
+            fs::remove_dir_all(path)
+        } else {
+            fs::remove_file(path)
+        }
+    });
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(StoreError::io(path)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::StateFolder;
+    use hatebeam_game::Geometry;
+    use hatebeam_store::RunStore;
+
+    #[test]
+    fn interrupted_removal_can_be_repeated() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateFolder::at(root.path()).unwrap();
+        let (inside, elsewhere) = (state.runs().join("a"), root.path().join("b"));
+        // Each list contains the files that a removal has left.
+        let left: [&[&str]; 5] = [
+            &["db", DEPTHS, MANIFEST, LOCK],
+            &[DEPTHS, MANIFEST, LOCK],
+            &[MANIFEST, LOCK],
+            &[LOCK],
+            &[],
+        ];
+        for dir in [&inside, &elsewhere] {
+            // A folder elsewhere is recognized by its manifest.
+            for left in left.iter().filter(|left| *dir == inside || left.len() > 1) {
+                drop(RunStore::create(dir, Geometry::STANDARD, &().into()).unwrap());
+                fs::create_dir(dir.join(REPLAYS)).unwrap();
+                fs::write(dir.join(REPLAYS).join("game.txt"), "1").unwrap();
+                for entry in fs::read_dir(dir).unwrap() {
+                    let entry = entry.unwrap();
+                    if left.iter().all(|&name| entry.file_name() != name) {
+                        remove(&entry.path()).unwrap();
+                    }
+                }
+                let lock = state.lock_for_removal(dir).unwrap();
+                remove_run_folder(dir, lock).unwrap();
+                assert!(!dir.exists(), "{left:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn removal_follows_a_symbolic_link_to_the_run_but_none_inside_it() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateFolder::at(root.path()).unwrap();
+        let (dir, link) = (root.path().join("disk"), state.runs().join("a"));
+        drop(RunStore::create(&dir, Geometry::STANDARD, &().into()).unwrap());
+        let other = root.path().join("other");
+        fs::create_dir_all(other.join("folder")).unwrap();
+        std::os::unix::fs::symlink(&other, dir.join("other")).unwrap();
+        fs::create_dir(state.runs()).unwrap();
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        let lock = state.lock_for_removal(&link).unwrap();
+        remove_run_folder(&link, lock).unwrap();
+        assert!(!dir.exists() && fs::symlink_metadata(&link).is_err());
+        assert!(other.join("folder").is_dir());
+    }
 
     #[test]
     fn copies_replace_no_file_with_other_contents() {

@@ -2,7 +2,7 @@
 
 use crate::names::{NameError, find_by_name};
 use hatebeam_store::{DEPTHS, LOCK, MANIFEST, StoreError, StoredHead, list_runs, take_lock};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -117,7 +117,7 @@ impl StateFolder {
     }
 
     /// Returns whether a folder is that of a run, which may be damaged. Requires more files of a folder elsewhere, because
-    /// other programs also have files named `lock`.
+    /// other programs also have files named `lock`. An interrupted removal may have left an empty folder.
     fn is_run(&self, dir: &Path) -> bool {
         let is_inside = dir.file_name().is_some() && dir.parent() == Some(&self.runs());
         let has_lock = dir.join(LOCK).is_file();
@@ -126,7 +126,10 @@ impl StateFolder {
                 .iter()
                 .all(|name| dir.join(name).is_file())
         };
-        StoredHead::read(dir).is_ok() || (has_lock && (is_inside || has_files()))
+        let is_empty = || fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+        StoredHead::read(dir).is_ok()
+            || (is_inside && (has_lock || is_empty()))
+            || (has_lock && has_files())
     }
 }
 
@@ -136,7 +139,6 @@ mod tests {
     use hatebeam_game::Geometry;
     use hatebeam_store::RunStore;
     use std::error::Error;
-    use std::fs;
 
     #[test]
     fn error_for_unknown_run_contains_name_once_and_folder() {
