@@ -244,6 +244,36 @@ fn search_recomputes_damaged_last_depths() {
     assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
 }
 
+#[test]
+fn search_deletes_no_tables_that_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
+    let (run, _) = search(run, &settings(2), &mut Notes::stopping_after(12));
+    let expected = digests(&run);
+    drop(run);
+    let last = tables(&dir).pop().unwrap();
+    let whole = fs::read(&last).unwrap();
+    // Opening a symbolic link to itself fails, but not because the file is missing or damaged.
+    fs::remove_file(&last).unwrap();
+    std::os::unix::fs::symlink(&last, &last).unwrap();
+    let mut notes = Notes::default();
+    let run = Run::open(&dir, None).unwrap();
+    let searched = run.search(&settings(2), &AtomicBool::new(false), &mut notes);
+    let error = searched.unwrap_err();
+    assert!(
+        matches!(error, RunError::Store(StoreError::Io { .. })),
+        "{error}"
+    );
+    assert_eq!(notes.damaged, [0; 0]);
+    fs::remove_file(&last).unwrap();
+    fs::write(&last, whole).unwrap();
+    let run = Run::open(&dir, None).unwrap();
+    assert_eq!(digests(&run), expected);
+    assert!(run.store().verify().is_empty());
+    assert!(run.store().depths().iter().all(|record| record.kept));
+}
+
 /// Searches a run to its end and commits up to `depths` depths together.
 fn to_end_in_groups(dir: &Path, keep: Retention, depths: usize) -> Run {
     let run = Run::open_or_create(dir, &spec(300), Some(keep)).unwrap();

@@ -6,6 +6,7 @@
 
 use hatebeam_game::Geometry;
 use hatebeam_search::NodeWell;
+use rocksdb::ErrorKind;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -248,18 +249,32 @@ impl StoreError {
         }
     }
 
-    /// Returns a function that converts a RocksDB read error to [`StoreError::DamagedDepth`].
-    pub(crate) fn read(depth: u32) -> impl FnOnce(rocksdb::Error) -> StoreError {
-        move |error| {
-            let reason = error.into_string();
-            StoreError::DamagedDepth {
-                depth,
-                file: table_named_in(&reason),
-                reason,
-            }
-        }
+    /// Returns a function that converts a RocksDB error of reading a depth. `dir` is the database.
+    pub(crate) fn read(depth: u32, dir: &Path) -> impl FnOnce(rocksdb::Error) -> StoreError {
+        move |error| unreadable(depth, dir, &error.kind(), error.into_string())
     }
 }
+
+/// Converts a RocksDB error of reading a depth. Damaged and missing tables become
+/// [`StoreError::DamagedDepth`]. Other errors of the operating system, such as too many open files,
+/// become [`StoreError::Io`], because the tables may be intact.
+fn unreadable(depth: u32, dir: &Path, kind: &ErrorKind, reason: String) -> StoreError {
+    let file = table_named_in(&reason);
+    if *kind == ErrorKind::IOError && !reason.contains(NOT_FOUND) {
+        return StoreError::Io {
+            path: file.unwrap_or_else(|| dir.to_path_buf()),
+            error: io::Error::other(reason),
+        };
+    }
+    StoreError::DamagedDepth {
+        depth,
+        file,
+        reason,
+    }
+}
+
+/// Text in RocksDB's message if a file does not exist.
+const NOT_FOUND: &str = "No such file or directory";
 
 /// Returns the path of the first table file in a RocksDB message.
 fn table_named_in(message: &str) -> Option<PathBuf> {
@@ -285,6 +300,52 @@ mod tests {
             io(io::ErrorKind::StorageFull),
             StoreError::DiskFull { .. }
         ));
+    }
+
+    #[test]
+    fn only_damaged_and_missing_tables_are_damage() {
+        use ErrorKind::{Corruption, IOError, Incomplete};
+        let read = |kind: &ErrorKind, reason: &str| {
+            unreadable(7, Path::new("/r/db"), kind, reason.to_owned())
+        };
+        for (kind, reason) in [
+            (
+                Corruption,
+                "Corruption: block checksum mismatch in /r/db/12.sst",
+            ),
+            (
+                Corruption,
+                "Corruption: truncated block read from /r/db/12.sst",
+            ),
+            (
+                IOError,
+                "IO error: No such file or directory: While open a file: /r/db/12.sst: No such file or directory",
+            ),
+            (Incomplete, "Result incomplete: "),
+        ] {
+            let error = read(&kind, reason);
+            assert!(
+                matches!(error, StoreError::DamagedDepth { depth: 7, .. }),
+                "{error}"
+            );
+        }
+        for (reason, expected) in [
+            (
+                "IO error: While pread offset 0 len 9: /r/db/12.sst: Input/output error",
+                "/r/db/12.sst",
+            ),
+            (
+                "IO error: While open a file: /r/db/12.sst: Too many open files",
+                "/r/db/12.sst",
+            ),
+            ("IO error: Stale file handle", "/r/db"),
+        ] {
+            let StoreError::Io { path, error } = read(&IOError, reason) else {
+                panic!("{reason}");
+            };
+            assert_eq!(path, Path::new(expected));
+            assert_eq!(error.to_string(), reason);
+        }
     }
 
     #[test]

@@ -158,8 +158,8 @@ impl ShardTables {
     /// not detect missing tables.
     ///
     /// # Errors
-    /// Returns [`StoreError::NoDepth`] if the depth's column family does not exist, or
-    /// [`StoreError::DamagedDepth`] if a table is damaged.
+    /// Returns [`StoreError::NoDepth`] if the depth's column family does not exist,
+    /// [`StoreError::DamagedDepth`] if a table is damaged, or [`StoreError::Io`] if it cannot be read.
     pub fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
         let family = self.family(depth)?;
         let mut options = ReadOptions::default();
@@ -179,7 +179,7 @@ impl ShardTables {
             })?);
             cursor.next();
         }
-        cursor.status().map_err(StoreError::read(depth))
+        cursor.status().map_err(StoreError::read(depth, &self.dir))
     }
 
     /// Looks up wells at a depth. Returns one result per well, in the order of `wells`: the node,
@@ -196,7 +196,7 @@ impl ShardTables {
         let keys = wells
             .iter()
             .map(|well| (&family, Key::new(self.geometry, depth, well)));
-        table::nodes_of_values(depth, wells, self.db.multi_get_cf(keys))
+        table::nodes_of_values(&self.dir, depth, wells, self.db.multi_get_cf(keys))
     }
 
     /// Drops a depth: deletes its tables. Does nothing if the depth has no tables, or if the depths

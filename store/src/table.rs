@@ -133,14 +133,15 @@ pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<No
     node_of_value(well, value)
 }
 
-/// Decodes the values that a lookup of `wells` at a depth returned.
+/// Decodes the values that a lookup of `wells` at a depth in the database `dir` returned.
 pub(crate) fn nodes_of_values(
+    dir: &Path,
     depth: u32,
     wells: &[NodeWell],
     values: Vec<Result<Option<Vec<u8>>, rocksdb::Error>>,
 ) -> Result<Vec<Option<Node>>, StoreError> {
     let node = |(well, value): (&NodeWell, Result<Option<Vec<u8>>, rocksdb::Error>)| {
-        let value = value.map_err(StoreError::read(depth))?;
+        let value = value.map_err(StoreError::read(depth, dir))?;
         let value = value.map(|value| {
             node_of_value(*well, &value).ok_or_else(|| StoreError::DamagedDepth {
                 depth,

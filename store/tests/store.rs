@@ -475,6 +475,32 @@ fn damaged_tables_are_detected_and_can_be_removed() {
 }
 
 #[test]
+fn table_that_cannot_be_opened_is_not_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let frontiers = frontiers(Geometry::STANDARD, 300, 12);
+    drop(filled(&dir, Geometry::STANDARD, &frontiers));
+    let last = tables(&dir).pop().unwrap();
+    let whole = fs::read(&last).unwrap();
+    // Opening a symbolic link to itself fails, but not because the file is missing or damaged.
+    fs::remove_file(&last).unwrap();
+    std::os::unix::fs::symlink(&last, &last).unwrap();
+    let store = RunStore::open(&dir).unwrap();
+    let well = frontiers[12].nodes().next().unwrap().well;
+    let mut errors: Vec<StoreError> = store.verify().into_iter().map(|(_, error)| error).collect();
+    assert_eq!(errors.len(), 1);
+    errors.push(store.load(12).unwrap_err());
+    errors.push(store.get(12, &well).unwrap_err());
+    for error in errors {
+        assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    }
+    drop(store);
+    fs::remove_file(&last).unwrap();
+    fs::write(&last, whole).unwrap();
+    check(&RunStore::open(&dir).unwrap(), &frontiers);
+}
+
+#[test]
 fn paths_cross_dropped_depths_and_depths_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");

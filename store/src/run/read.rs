@@ -36,7 +36,8 @@ impl RunStore {
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
-    /// its tables were deleted, or [`StoreError::DamagedDepth`] if the tables are damaged.
+    /// its tables were deleted, [`StoreError::DamagedDepth`] if the tables are damaged or missing, or
+    /// [`StoreError::Io`] if they cannot be read for another reason.
     pub fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
         let record = self.kept(depth)?;
         let mut nodes = Vec::with_capacity(record.count.min(MAX_RESERVED) as usize);
@@ -78,7 +79,9 @@ impl RunStore {
             take(node);
             cursor.next();
         }
-        cursor.status().map_err(StoreError::read(depth))?;
+        cursor
+            .status()
+            .map_err(StoreError::read(depth, &self.db_dir()))?;
         let expected = record.count;
         if count > expected {
             return Err(damaged(format!(
@@ -138,6 +141,6 @@ impl Lookup for RunStore {
         let keys = wells
             .iter()
             .map(|well| Key::new(self.geometry, depth, well));
-        table::nodes_of_values(depth, wells, self.db()?.multi_get(keys))
+        table::nodes_of_values(&self.db_dir(), depth, wells, self.db()?.multi_get(keys))
     }
 }
