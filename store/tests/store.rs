@@ -501,6 +501,29 @@ fn table_that_cannot_be_opened_is_not_damaged() {
 }
 
 #[test]
+fn verification_ignores_depths_that_another_process_drops() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let frontiers = frontiers(Geometry::STANDARD, 300, 12);
+    let mut store = filled(&dir, Geometry::STANDARD, &frontiers[..12]);
+    let reader = RunStore::open_read_only(&dir).unwrap();
+    store.drop_tables(3).unwrap();
+    store.truncate(9).unwrap();
+    commit(&mut store, &frontiers[10]).unwrap();
+    commit(&mut store, &frontiers[11]).unwrap();
+    commit(&mut store, &frontiers[12]).unwrap();
+    assert!(reader.verify().is_empty());
+    // The depths that still have their tables are verified.
+    let damaged = store.tables(5).unwrap().pop().unwrap();
+    drop(store);
+    let mut bytes = fs::read(&damaged).unwrap();
+    bytes[30] ^= 0x40;
+    fs::write(&damaged, bytes).unwrap();
+    let found: Vec<u32> = reader.verify().iter().map(|(depth, _)| *depth).collect();
+    assert_eq!(found, [5]);
+}
+
+#[test]
 fn paths_cross_dropped_depths_and_depths_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");

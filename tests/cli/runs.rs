@@ -103,6 +103,19 @@ fn second_process_can_read_but_not_resume_run_in_progress() {
 }
 
 #[test]
+fn verification_finds_no_damage_while_a_search_drops_depths() {
+    let state = State::new("verify-in-use");
+    let running = state.start(&["--width", "100k", "--keep", "last", "--name", "long"]);
+    state.wait_for_depths("long", 12);
+    for _ in 0..5 {
+        let shown = state.run(&["runs", "show", "long", "--verify"]);
+        assert!(shown.results().contains("all stored data is intact"));
+    }
+    running.signal("-KILL");
+    running.wait();
+}
+
+#[test]
 fn manifest_with_later_format_or_damage_is_refused() {
     let state = State::new("manifest");
     let search = state.search(&["--width", "60"]);

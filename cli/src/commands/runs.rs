@@ -209,6 +209,9 @@ impl ShowArgs {
                 if checked.lost.is_some() {
                     bail!("{problem}: search them again with `hatebeam resume {selecting}`")
                 }
+                if !checked.can_be_repaired() {
+                    bail!("{problem}")
+                }
                 bail!("{problem}: recompute these depths with `hatebeam runs repair {selecting}`")
             }
         }
@@ -232,6 +235,13 @@ impl Checked {
             missing: run.missing().collect(),
             lost: run.lost(),
         }
+    }
+
+    /// Returns whether a repair can recompute depths. It cannot if the tables are not damaged, but cannot be read.
+    fn can_be_repaired(&self) -> bool {
+        let is_damaged =
+            |(_, error): &(u32, StoreError)| matches!(error, StoreError::DamagedDepth { .. });
+        self.damaged.iter().all(is_damaged)
     }
 
     /// Describes the first problem and the number of others. Returns `None` if all depths are intact.

@@ -1,8 +1,9 @@
 //! Reading and verifying depths.
 
-use super::{RunStore, open_db_read_only};
+use super::{DEPTHS, RunStore, open_db_read_only};
 use crate::error::StoreError;
 use crate::path::Lookup;
+use crate::records::Records;
 use crate::table::{self, Key};
 use hatebeam_game::Geometry;
 use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
@@ -101,8 +102,23 @@ impl RunStore {
     }
 
     /// Reads every depth that has tables from disk, and checks the block checksums, the count and the
-    /// digest. Returns each damaged depth with an error.
+    /// digest. Returns each damaged depth with an error. Ignores depths whose tables another process
+    /// has deleted or written again in the meantime.
     pub fn verify(&self) -> Vec<(u32, StoreError)> {
+        let mut damaged = self.verify_listed();
+        if damaged.is_empty() {
+            return damaged;
+        }
+        // A record is changed before the tables of its depth are deleted.
+        match Records::read(&self.dir.join(DEPTHS)) {
+            Ok(now) => damaged.retain(|(depth, _)| now.get(*depth) == self.records.get(*depth)),
+            Err(error) => tracing::warn!(%error, "cannot read the records again"),
+        }
+        damaged
+    }
+
+    /// Verifies the depths that have tables according to the records in memory.
+    fn verify_listed(&self) -> Vec<(u32, StoreError)> {
         let kept = || self.depths().iter().filter(|record| record.kept);
         // A second instance of RocksDB reads from disk, whereas the first one may read from its
         // cache.
