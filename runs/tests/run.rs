@@ -5,7 +5,7 @@
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
     EndReason, GameError, GroupLimits, Limits, Observer, ReadableRun, Retention, Run, RunError,
-    RunHead, RunSpec, SearchEnd, Settings, SpecError, Start, best_game, game_to,
+    RunHead, RunSpec, SearchEnd, Settings, SpecError, Start, best_game, game_to, result_of,
 };
 use hatebeam_search::{
     EvaluatorKind, EvaluatorSpec, FEATURES, Network, NetworkWeights, Quiescence,
@@ -212,6 +212,30 @@ fn run_that_stopped_at_time_limit_can_be_resumed() {
     let run = to_end(&dir, &spec(200), Retention::All, 2);
     assert!(run.store().depths().len() > before);
     assert_eq!(digests(&run), digests(&reference));
+}
+
+#[test]
+fn result_is_valid_until_the_search_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::open_or_create(folder.path(), &spec(200), None).unwrap();
+    let limited = Settings {
+        limits: Limits {
+            max_depth: Some(5),
+            ..Limits::default()
+        },
+        ..settings(2)
+    };
+    let (mut run, end) = search(run, &limited, &mut Notes::default());
+    let result = run.summarize("run", end, None, None).unwrap();
+    run.set_result(&result).unwrap();
+    assert_eq!(result_of(run.store()), Some(result.clone()));
+    let (run, end) = search(run, &settings(2), &mut Notes::stopping_after(3));
+    assert_eq!(end, EndReason::Interrupted);
+    assert_eq!(run.lost(), None);
+    drop(run);
+    let run = Run::open_read_only(folder.path()).unwrap();
+    assert!(run.store().result().is_some());
+    assert_eq!(result_of(run.store()), None);
 }
 
 #[test]

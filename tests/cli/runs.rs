@@ -89,8 +89,15 @@ fn runs_lists_shows_and_removes_runs() {
 #[test]
 fn second_process_can_read_but_not_resume_run_in_progress() {
     let state = State::new("in-use");
+    let limited = state.search(&["--width", "100k", "--name", "long", "--max-depth", "2"]);
+    assert_eq!(limited.summary["end"], "max-depth");
     let running = state.start(&["--width", "100k", "--name", "long"]);
     state.wait_for_depths("long", 12);
+    // The result of the first search is not that of the run, which has continued.
+    for command in [&["runs"][..], &["runs", "show", "long"]] {
+        let shown = state.run(command).silent_results();
+        assert!(!shown.contains("max-depth"), "{shown}");
+    }
     for args in [&["resume", "long"][..], &["runs", "rm", "long", "--yes"]] {
         let error = state.run(args).error(1);
         assert!(error.contains("in use by another process"), "{error}");

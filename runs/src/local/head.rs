@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct RunHead {
     /// The specification.
     pub spec: RunSpec,
-    /// The result, if the run has ended and this version can read the result.
+    /// The stored result, if the run has ended and this version can read the result. The search may have continued since.
     pub result: Option<SearchResult>,
 }
 

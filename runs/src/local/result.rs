@@ -53,20 +53,13 @@ impl SearchResult {
     }
 }
 
-/// Returns the result of the run in `store` if the run has ended. Returns `None` for a result that this
-/// version cannot read, and for one that counts depths without a record, so that the run can be resumed.
+/// Returns the result of the run in `store` if the run has ended. Returns `None` for a result that this version cannot
+/// read, and for one that is not of the last committed depth, so that the run can be resumed: the result may be older than
+/// a continued search, or records may be lost.
 pub fn result_of(store: &RunStore) -> Option<SearchResult> {
     let result = store.result().and_then(parsed)?;
-    lost_depths(store, &result).is_none().then_some(result)
-}
-
-/// Returns the depths that a result counts, but of which the store has no record.
-fn lost_depths(store: &RunStore, result: &SearchResult) -> Option<RangeInclusive<u32>> {
-    let first = store
-        .depths()
-        .last()
-        .map_or(0, |last| last.depth.saturating_add(1));
-    (first <= result.depth).then_some(first..=result.depth)
+    let last = store.depths().last()?;
+    (result.depth == last.depth).then_some(result)
 }
 
 /// Parses a stored result. Returns `None` if this version cannot read it.
@@ -251,7 +244,9 @@ impl Run {
     /// the records is damaged. A search finds these depths again.
     pub fn lost(&self) -> Option<RangeInclusive<u32>> {
         let result = self.store.result().and_then(parsed)?;
-        lost_depths(&self.store, &result)
+        let last = self.store.depths().last();
+        let first = last.map_or(0, |last| last.depth.saturating_add(1));
+        (first <= result.depth).then_some(first..=result.depth)
     }
 
     /// Stores the result in the run's folder, which marks the run as ended.
