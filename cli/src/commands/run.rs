@@ -230,12 +230,10 @@ impl SearchArgs {
         {
             let most = max_width(available, threads) as f64;
             let fits = (most * least as f64 / memory as f64) as u64;
+            let (needed, available) = (bytes(memory), bytes(available));
             bail!(
-                "a run of width {width} needs {} of memory, and {} is available: pass --width {} or less, or \
-                 --ignore-limits",
-                bytes(memory),
-                bytes(available),
-                fits
+                "a run of width {width} needs {needed} of memory, and {available} is available: {}",
+                memory_remedy(fits)
             );
         }
         if disk(keep) > free {
@@ -398,6 +396,15 @@ impl SearchArgs {
     }
 }
 
+/// Returns the remedy for a run that does not fit in memory. `fits` is the greatest width that does.
+fn memory_remedy(fits: u64) -> String {
+    match fits {
+        0 => "this does not suffice for any width; free some memory, or pass --ignore-limits"
+            .to_owned(),
+        fits => format!("pass --width {fits} or less, or --ignore-limits"),
+    }
+}
+
 /// Shows how far reading the best game back has come. With few columns, a well has thousands of possible parents, so
 /// reading back can take minutes.
 fn reading_line(run: &Run, progress: &Arc<AtomicU32>) -> ProgressLine {
@@ -412,6 +419,15 @@ fn reading_line(run: &Run, progress: &Arc<AtomicU32>) -> ProgressLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remedy_for_too_little_memory_names_only_possible_widths() {
+        assert_eq!(
+            memory_remedy(7),
+            "pass --width 7 or less, or --ignore-limits"
+        );
+        assert!(!memory_remedy(0).contains("--width"));
+    }
 
     #[test]
     fn parse_name_accepts_only_plain_folder_names() {
