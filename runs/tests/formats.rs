@@ -2,6 +2,7 @@
 //!
 //! The program at revision 1085a8a wrote `formats/manifest-2.json` and the files `formats/run-1-*`. It used manifest format
 //! 2 and run folder format 1. `manifest-1.json` is `manifest-2.json` without the fields that format 2 added.
+//! `run-4-manifest.json` is the manifest of a run without a result in format 4.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 const RUN_1: &str = include_str!("formats/run-1-manifest.json");
 const DEPTHS_1: &str = include_str!("formats/run-1-depths.jsonl");
+const RUN_4: &str = include_str!("formats/run-4-manifest.json");
 
 struct Silent;
 
@@ -39,7 +41,11 @@ fn spec() -> RunSpec {
 }
 
 fn search(dir: &Path, max_depth: u32) -> Run {
-    let run = Run::open_or_create(dir, &spec(), Some(Retention::All)).unwrap();
+    search_and_keep(dir, Retention::All, max_depth)
+}
+
+fn search_and_keep(dir: &Path, keep: Retention, max_depth: u32) -> Run {
+    let run = Run::open_or_create(dir, &spec(), Some(keep)).unwrap();
     let settings = Settings {
         threads: 1,
         limits: Limits {
@@ -50,6 +56,29 @@ fn search(dir: &Path, max_depth: u32) -> Run {
     };
     let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
     searched.unwrap().0
+}
+
+/// Returns the format number in the manifest of a run folder.
+fn format_of(dir: &Path) -> serde_json::Value {
+    let text = std::fs::read(dir.join("manifest.json")).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&text).unwrap()["format"].clone()
+}
+
+#[test]
+fn run_folder_of_format_4_is_read_and_continued_with_another_retention_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("old");
+    drop(search(&dir, 6));
+    std::fs::write(dir.join("manifest.json"), RUN_4).unwrap();
+    let run = Run::open_read_only(&dir).unwrap();
+    assert_eq!((run.spec(), run.keep()), (&spec(), Retention::All));
+    drop(run);
+    assert_eq!(format_of(&dir), 4);
+    drop(search_and_keep(&dir, Retention::Last, 8));
+    assert_eq!(format_of(&dir), 5);
+    let run = Run::open(&dir, None).unwrap();
+    assert_eq!((run.spec(), run.keep()), (&spec(), Retention::Last));
+    assert_eq!(run.missing().count(), 0);
 }
 
 #[test]
@@ -84,13 +113,9 @@ fn run_folder_of_format_1_is_read_and_continued() {
 
     // Reading does not change the format, but searching does. A program that only supports format 1 therefore
     // refuses the folder instead of treating the new records as damaged.
-    let format = || {
-        let text = std::fs::read(dir.join("manifest.json")).unwrap();
-        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["format"].clone()
-    };
-    assert_eq!(format(), 1);
+    assert_eq!(format_of(&dir), 1);
     let run = search(&dir, 8);
-    assert_eq!(format(), 4);
+    assert_eq!(format_of(&dir), 5);
     assert_eq!(run.store().depths().len(), 9);
     drop(run);
     let records = std::fs::read_to_string(dir.join("depths.jsonl")).unwrap();
@@ -298,7 +323,7 @@ mod current {
             ..
         } = result;
         let expected = json!({
-            "format": 4,
+            "format": 5,
             "geometry": { "width": 6, "height": 6 },
             "spec": { "search": spec(), "keep": "all" },
             "result": {
@@ -308,6 +333,26 @@ mod current {
         });
         let text = std::fs::read(dir.join("manifest.json")).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
+    }
+
+    #[test]
+    fn changes_of_the_retention_rule_have_documented_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let spec_of = || {
+            let text = std::fs::read(dir.join("manifest.json")).unwrap();
+            serde_json::from_slice::<Value>(&text).unwrap()["spec"].clone()
+        };
+        drop(search(&dir, 6));
+        assert_eq!(spec_of(), json!({ "search": spec(), "keep": "all" }));
+        drop(search_and_keep(&dir, Retention::Every(2), 8));
+        let expected = json!({
+            "search": spec(), "keep": "all", "keep_changes": [{ "from": 6, "keep": "2" }],
+        });
+        assert_eq!(spec_of(), expected);
+        drop(search_and_keep(&dir, Retention::Last, 9));
+        let changes = json!([{ "from": 6, "keep": "2" }, { "from": 8, "keep": "last" }]);
+        assert_eq!(spec_of()["keep_changes"], changes);
     }
 
     #[cfg(feature = "objects")]

@@ -591,6 +591,98 @@ fn conclusion_recomputes_no_depth_that_the_first_retention_rule_dropped() {
     assert_eq!(kept.count(), 1);
 }
 
+/// Returns the depths that have tables.
+fn kept(run: &Run) -> Vec<u32> {
+    let kept = run.store().depths().iter().filter(|record| record.kept);
+    kept.map(|record| record.depth).collect()
+}
+
+fn up_to(max_depth: u32, settings: Settings) -> Settings {
+    Settings {
+        limits: Limits {
+            max_depth: Some(max_depth),
+            ..Limits::default()
+        },
+        ..settings
+    }
+}
+
+#[test]
+fn new_retention_rule_applies_from_the_last_depth_and_to_later_searches() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
+    let dir = folder.path().join("run");
+    drop(Run::open_or_create(&dir, &spec(200), None).unwrap());
+    for (keep, max_depth) in [(None, 10), (Some(Retention::Every(4)), 20)] {
+        let run = Run::open(&dir, keep).unwrap();
+        search(run, &up_to(max_depth, settings(2)), &mut Notes::default());
+    }
+    // Only a search stores the rule.
+    let run = Run::open(&dir, Some(Retention::Last)).unwrap();
+    assert_eq!(run.keep(), Retention::Last);
+    drop(run);
+    let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
+    assert_eq!(run.keep(), Retention::Every(4));
+    let (mut run, _) = search(run, &up_to(30, settings(2)), &mut Notes::default());
+    let expected: Vec<u32> = (0..10).chain([12, 16, 20, 24, 28, 30]).collect();
+    assert_eq!(kept(&run), expected);
+    let rules = [0, 9, 10, 30].map(|depth| run.keep_at(depth).to_string());
+    assert_eq!(rules, ["all", "all", "4", "4"]);
+    assert_eq!(run.missing().count(), 0);
+    assert_eq!(run.repair(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
+    assert_eq!(kept(&run), expected);
+    assert_eq!(run.spec(), &spec(200));
+    drop(run);
+    let run = Run::open(&dir, Some(Retention::All)).unwrap();
+    let (run, end) = search(run, &settings(2), &mut Notes::default());
+    assert_eq!(end, EndReason::Over);
+    assert_eq!(run.missing().count(), 0);
+    assert!(kept(&run).starts_with(&[&expected[..], &[31, 32, 33]].concat()));
+    assert_eq!(digests(&run), digests(&reference));
+    assert_eq!(
+        best_game(&run).unwrap().score,
+        best_game(&reference).unwrap().score
+    );
+}
+
+#[test]
+fn repair_recomputes_the_depths_that_the_rule_of_their_time_keeps() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    drop(Run::open_or_create(dir, &spec(200), None).unwrap());
+    for (keep, max_depth) in [(Retention::All, 24), (Retention::Last, 40)] {
+        let run = Run::open(dir, Some(keep)).unwrap();
+        search(run, &up_to(max_depth, in_groups(12)), &mut Notes::default());
+    }
+    let expected: Vec<u32> = (0..24).chain([40]).collect();
+    // Depths 1 to 11 share a table, and are dropped together.
+    damage(dir, &[9]);
+    let mut run = Run::open(dir, None).unwrap();
+    assert_eq!(kept(&run), expected);
+    let repaired = run.repair(2, &AtomicBool::new(false)).unwrap();
+    assert_eq!(repaired, Vec::from_iter(1..12));
+    assert_eq!(kept(&run), expected);
+    assert!(run.store().verify().is_empty());
+}
+
+#[test]
+fn rule_applies_again_to_depths_that_a_search_repeats() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    drop(Run::open_or_create(dir, &spec(200), Some(Retention::Last)).unwrap());
+    for (keep, max_depth) in [(Retention::All, 10), (Retention::Last, 20)] {
+        let run = Run::open(dir, Some(keep)).unwrap();
+        search(run, &up_to(max_depth, settings(2)), &mut Notes::default());
+    }
+    // The last depth is damaged, so the search continues from depth 9, the last one that was kept.
+    damage(dir, &[20]);
+    let run = Run::open(dir, Some(Retention::All)).unwrap();
+    let (run, _) = search(run, &up_to(20, settings(2)), &mut Notes::default());
+    assert_eq!(kept(&run), Vec::from_iter(0..=20));
+    assert_eq!(run.keep_at(20), Retention::All);
+    assert_eq!(run.missing().count(), 0);
+}
+
 #[test]
 fn conclusion_counts_down_the_depths_that_are_read_back() {
     let folder = tempfile::tempdir().unwrap();

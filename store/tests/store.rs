@@ -626,7 +626,7 @@ fn create_and_open_refuse_foreign_folders_and_invalid_manifests() {
     let manifest = dir.join("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     for (from, to, expected) in [
-        ("\"format\": 4", "\"format\": 5", "format 5"),
+        ("\"format\": 5", "\"format\": 6", "format 6"),
         ("\"format\"", "\"form\"", "format number is missing"),
         ("\"width\": 10", "\"width\": 99", "damaged"),
         ("{", "", "damaged"),

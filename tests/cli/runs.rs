@@ -211,20 +211,47 @@ fn lost_records_are_reported_and_searched_again() {
 }
 
 #[test]
+fn new_retention_rule_is_stored_with_the_run() {
+    let state = State::new("new-rule");
+    let begin = ["--width", "60", "--name", "rule", "--max-depth", "0"];
+    state.search(&begin);
+    let last = ["resume", "rule", "--keep", "last", "--max-depth", "10"];
+    Search::parse(state.run(&[&last[..], &["--json", "-q"]].concat()));
+    let shown = state.run(&["runs", "show", "rule"]).silent_results();
+    assert!(shown.contains("keep      last"), "{shown}");
+    // A later search follows the rule and recomputes nothing, and no depth counts as missing.
+    let resumed = Search::parse(state.run(&["resume", "rule", "--json", "-q"]));
+    assert_eq!(resumed.summary["end"], "over");
+    assert!(resumed.summary["replay"].is_null());
+    state.digests("rule");
+    let shown = state.run(&["runs", "show", "rule", "--json"]).json();
+    let depths = shown["depths"].as_array().unwrap();
+    let kept = depths.iter().filter(|record| record["kept"] == true);
+    assert_eq!(kept.count(), 1);
+    let repaired = state.run(&["runs", "repair", "rule"]).silent_results();
+    assert_eq!(repaired, "all stored data is intact\n");
+    // The specification is that of the first search.
+    let same = ["run", "--width", "60", "--name", "rule"];
+    assert_eq!(state.run(&same).code, 0);
+}
+
+#[test]
 fn missing_depths_are_reported_and_recomputed() {
     let state = State::new("missing");
-    let begin = ["--width", "60", "--name", "gaps", "--max-depth", "0"];
-    state.search(&begin);
-    // The retention rule of the second search drops depths that the run was created to keep.
-    let last = ["resume", "gaps", "--keep", "last", "--json", "-q"];
-    let without_game = Search::parse(state.run(&last)).summary;
-    assert_eq!(without_game["end"], "over");
-    assert!(without_game["replay"].is_null(), "{without_game}");
+    let search = state.search(&["--width", "60", "--name", "gaps", "--keep", "last"]);
+    assert_eq!(search.summary["end"], "over");
+    assert!(search.summary["replay"].is_null(), "{}", search.summary);
+    // Earlier versions dropped depths by a rule that they did not store.
+    let path = Path::new(search.summary["folder"].as_str().unwrap()).join("manifest.json");
+    let manifest = fs::read_to_string(&path).unwrap();
+    let changed = manifest.replace("\"keep\": \"last\"", "\"keep\": \"all\"");
+    assert_ne!(changed, manifest);
+    fs::write(&path, changed).unwrap();
     let (_, error) = state
         .run(&["runs", "show", "gaps", "--verify"])
         .late_error();
     for part in [
-        "depth 0 has no tables, although the run was created to keep all depths (and ",
+        "depth 0 has no tables, although its retention rule keeps all depths (and ",
         "hatebeam runs repair",
     ] {
         assert!(error.contains(part), "{error}");
@@ -236,13 +263,14 @@ fn missing_depths_are_reported_and_recomputed() {
     assert_eq!(shown["missing"][0], 0);
 
     // The run has no replay only because tables are missing, so it is repaired and its best game is read back.
-    let resumed = state.run(&["resume", "gaps", "--json", "-q"]);
+    let resume = ["resume", "gaps", "--json", "-q"];
+    let resumed = state.run(&resume);
     assert!(resumed.err.contains("tables are missing"), "{resumed:?}");
     let resumed = resumed.results();
     let resumed: Value = serde_json::from_str(resumed.lines().last().unwrap()).unwrap();
     assert!(resumed["replay"].is_string(), "{resumed}");
     state.digests("gaps");
-    let again = Search::parse(state.run(&last));
+    let again = Search::parse(state.run(&resume));
     assert_eq!(again.summary["replay"], resumed["replay"]);
 }
 

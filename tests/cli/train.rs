@@ -217,7 +217,7 @@ fn run_can_be_shown_but_not_continued_without_the_file_of_its_network() {
     // A run that is refused keeps its older format, which a program that can search it may need.
     let manifest = state.path().join("runs").join(&begun).join("manifest.json");
     let older = fs::read_to_string(&manifest).unwrap();
-    let older = older.replace("\"format\": 4", "\"format\": 3");
+    let older = older.replace("\"format\": 5", "\"format\": 4");
     fs::write(&manifest, &older).unwrap();
     for command in [
         &["resume", &begun, "--quiet"][..],
@@ -234,7 +234,7 @@ fn run_can_be_shown_but_not_continued_without_the_file_of_its_network() {
     let error = state.run(&other).error(1);
     assert!(error.contains("another specification"), "{error}");
     assert_eq!(fs::read_to_string(&manifest).unwrap(), older);
-    assert!(older.contains("\"format\": 3"), "{older}");
+    assert!(older.contains("\"format\": 4"), "{older}");
     for command in [
         &["resume", "--json", "--quiet", "--max-depth", "5"][..],
         &["runs", "repair"],

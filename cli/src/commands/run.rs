@@ -69,8 +69,9 @@ struct SearchArgs {
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
     /// Depths whose wells are kept on disk: all; a number N from 2 to 6 for every Nth depth; or last for only the last
-    /// depth, from which no game can be read back [default: all for a new run, 4 if it has more than 100 million wells; the
-    /// stored setting for an existing run]
+    /// depth, from which no game can be read back. The setting is stored with the run; for an existing run, it applies from
+    /// its last depth on [default: all for a new run, 4 if it has more than 100 million wells; the stored setting for an
+    /// existing run]
     #[arg(long, value_name = "DEPTHS")]
     keep: Option<Retention>,
     /// Start even if there seems to be too little memory or disk space

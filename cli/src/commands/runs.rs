@@ -200,7 +200,7 @@ impl ShowArgs {
         let Some(checked) = checked else {
             return Ok(());
         };
-        match checked.problem(run.keep()) {
+        match checked.problem(&run) {
             None if self.json => Ok(()),
             None => output::print("verified  all stored data is intact\n"),
             Some(_) if self.json => Err(Failure::Printed.into()),
@@ -222,7 +222,7 @@ impl ShowArgs {
 struct Checked {
     /// The damaged depths.
     damaged: Vec<(u32, StoreError)>,
-    /// Depths without tables that the retention rule keeps.
+    /// Depths without tables that their retention rule keeps.
     missing: Vec<u32>,
     /// Depths whose records are lost.
     lost: Option<RangeInclusive<u32>>,
@@ -245,11 +245,11 @@ impl Checked {
     }
 
     /// Describes the first problem and the number of others. Returns `None` if all depths are intact.
-    fn problem(&self, keep: Retention) -> Option<String> {
+    fn problem(&self, run: &Run) -> Option<String> {
         let damaged = self.damaged.iter().map(|(_, error)| error.to_string());
         let missing = self.missing.iter().map(|depth| {
-            let kept = kept(keep);
-            format!("depth {depth} has no tables, although the run was created to keep {kept}")
+            let kept = kept(run.keep_at(*depth));
+            format!("depth {depth} has no tables, although its retention rule keeps {kept}")
         });
         // The lost depths come first, because a repair does not find them.
         let lost = self.lost.iter().map(lost_in_words);

@@ -7,6 +7,7 @@ mod past;
 mod removal;
 mod repair;
 mod result;
+mod rules;
 mod search;
 mod state_folder;
 
@@ -25,6 +26,7 @@ use crate::spec::{LoopRule, RunSpec, SpecError, StartingPosition};
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
 use hatebeam_store::{RunStore, StoreError, StoredHead};
+use rules::{RetentionChange, RetentionRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -75,9 +77,9 @@ pub struct Run {
     spec: RunSpec,
     start: StartingPosition,
     emulator: Emulator,
+    /// The retention rule for a search, which stores it in `rules`.
     keep: Retention,
-    /// The retention rule with which the run was created, which `keep` may override.
-    created_keep: Retention,
+    rules: RetentionRules,
     store: RunStore,
 }
 
@@ -86,18 +88,32 @@ pub struct Run {
 #[serde(deny_unknown_fields)]
 struct PersistedSpec {
     search: RunSpec,
+    /// The retention rule with which the run was created.
     keep: Retention,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keep_changes: Vec<RetentionChange>,
 }
 
 impl PersistedSpec {
     fn parse(dir: &Path, stored: &Value) -> Result<PersistedSpec, RunError> {
         serde_json::from_value(stored.clone()).map_err(|source| unreadable(dir, source))
     }
+
+    fn to_value(&self, dir: &Path) -> Result<Value, RunError> {
+        serde_json::to_value(self).map_err(|source| unreadable(dir, source))
+    }
+
+    fn rules(&self) -> RetentionRules {
+        RetentionRules {
+            created: self.keep,
+            changes: self.keep_changes.clone(),
+        }
+    }
 }
 
 impl Run {
-    /// Opens the run in `dir`, or creates one if the folder has no run. `keep` overrides the retention rule with which
-    /// the run was created; the default for a new run is [`RunSpec::default_keep`].
+    /// Opens the run in `dir`, or creates one if the folder has no run. `keep` is a new retention rule, which a search
+    /// stores with the run; the default for a new run is [`RunSpec::default_keep`].
     ///
     /// # Errors
     /// Returns [`RunError::Spec`] or [`RunError::Evaluator`] if the specification is invalid or its network is not
@@ -119,9 +135,9 @@ impl Run {
                 let persisted = PersistedSpec {
                     search: spec.clone(),
                     keep: new_keep,
+                    keep_changes: Vec::new(),
                 };
-                let persisted =
-                    serde_json::to_value(persisted).map_err(|source| unreadable(dir, source))?;
+                let persisted = persisted.to_value(dir)?;
                 let store = RunStore::create(dir, spec.emulator()?.geometry(), &persisted)?;
                 Run::of_store(store, keep)
             }
@@ -134,8 +150,9 @@ impl Run {
         }
     }
 
-    /// Opens the run in `dir`. `keep` overrides the retention rule with which the run was created. Does not check whether
-    /// this program can search the run; [`RunHead::check_search`] does.
+    /// Opens the run in `dir`. `keep` is a new retention rule, which a search stores with the run: it then applies to the
+    /// last committed depth and all later ones. Does not check whether this program can search the run;
+    /// [`RunHead::check_search`] does.
     ///
     /// # Errors
     /// Returns [`RunError::Store`] if the store cannot be opened, with [`StoreError::NoRun`] if the folder contains no run.
@@ -144,7 +161,8 @@ impl Run {
         // A run that is refused is not opened, because opening the store converts a run with an older format.
         let persisted = PersistedSpec::parse(dir, &StoredHead::read(dir)?.spec)?;
         persisted.search.check()?;
-        check_keep(&persisted.search, keep.unwrap_or(persisted.keep))?;
+        let keep_now = keep.unwrap_or_else(|| persisted.rules().current());
+        check_keep(&persisted.search, keep_now)?;
         Run::of_store(RunStore::open(dir)?, keep)
     }
 
@@ -158,21 +176,48 @@ impl Run {
 
     fn of_store(store: RunStore, keep: Option<Retention>) -> Result<Run, RunError> {
         let persisted = PersistedSpec::parse(store.dir(), store.spec())?;
-        let keep = keep.unwrap_or(persisted.keep);
+        let rules = persisted.rules();
+        let keep = keep.unwrap_or_else(|| rules.current());
         check_keep(&persisted.search, keep)?;
         Ok(Run {
             start: persisted.search.check()?,
             emulator: persisted.search.emulator()?,
             spec: persisted.search,
             keep,
-            created_keep: persisted.keep,
+            rules,
             store,
         })
     }
 
-    /// Returns the retention rule.
+    /// Returns the retention rule for new depths.
     pub fn keep(&self) -> Retention {
         self.keep
+    }
+
+    /// Returns the retention rule that was in force when the search committed a depth.
+    pub fn keep_at(&self, depth: u32) -> Retention {
+        self.rules.at(depth)
+    }
+
+    /// Stores the retention rule with the run. From now on, it applies to the last committed depth and all later ones.
+    fn store_keep(&mut self) -> Result<(), RunError> {
+        let Some(last) = self.store.depths().last() else {
+            return Ok(());
+        };
+        let mut rules = self.rules.clone();
+        rules.change(last.depth, self.keep);
+        if rules == self.rules {
+            return Ok(());
+        }
+        let persisted = PersistedSpec {
+            search: self.spec.clone(),
+            keep: rules.created,
+            keep_changes: rules.changes.clone(),
+        };
+        let persisted = persisted.to_value(self.store.dir())?;
+        self.store.set_spec(persisted)?;
+        self.rules = rules;
+        Ok(())
     }
 
     /// Returns the specification.

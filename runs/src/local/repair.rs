@@ -77,14 +77,12 @@ impl Run {
         Ok(damaged)
     }
 
-    /// Returns the depths that have no tables although the retention rule keeps them. If the rule with which the run was
-    /// created is overridden, these are the depths that both rules keep: the other one may have dropped all others.
+    /// Returns the depths that have no tables although the retention rule that [applied to them](Run::keep_at) keeps them.
     pub fn missing(&self) -> impl Iterator<Item = u32> {
         let depths = self.store.depths();
         let first = depths.first().map_or(0, |record| record.depth);
-        let rules = [self.keep, self.created_keep];
         let is_missing = move |record: &&DepthRecord| {
-            !record.kept && rules.iter().all(|rule| rule.keeps(record.depth, first))
+            !record.kept && self.keep_at(record.depth).keeps(record.depth, first)
         };
         depths.iter().filter(is_missing).map(|record| record.depth)
     }

@@ -98,6 +98,8 @@ impl Run {
         let threads = settings.threads.max(1);
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         let mut frontier = Arc::new(self.last_frontier(threads, observer)?);
+        // The rule is stored before it drops the first tables, so that these never count as missing.
+        self.store_keep()?;
         // The loop rule needs the games that lead to the frontier, which a repair that was stopped may have left without
         // tables.
         if self.spec.loops == LoopRule::Exact && self.missing().next().is_some() {

@@ -12,12 +12,13 @@ use std::path::Path;
 
 /// Format number of the runs that this version writes. This version can also read the older formats:
 ///
-/// - Format 3 is the same, but its records have no field `changed`.
+/// - Format 4 is the same, but the specification never changes.
+/// - Format 3 is the same as format 4, but its records have no field `changed`.
 /// - In format 2, each depth has its own line in `depths.jsonl` and its own tables. Format 3 also allows
 ///   several depths to share a line and a table.
 /// - Format 1 is the same as format 2, except that the record fields `best_eval`, `median_eval`, `worst_eval` and
 ///   `best_lines` have the names `best_score`, `median_score`, `worst_score` and `best_game_score`.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// Name of the file in a run's folder that describes the run.
 pub const MANIFEST: &str = "manifest.json";
@@ -113,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     const TEXT: &str = r#"{
-  "format": 4,
+  "format": 5,
   "geometry": {
     "width": 10,
     "height": 16

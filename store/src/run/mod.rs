@@ -45,7 +45,7 @@ const CACHE_BYTES: usize = 64 << 20;
 /// The part of a run's manifest that the caller stores.
 #[derive(Clone, Debug)]
 pub struct StoredHead {
-    /// The specification that was passed to [`RunStore::create`].
+    /// The specification that was passed to [`RunStore::create`] or [`RunStore::set_spec`].
     pub spec: Value,
     /// The result that [`RunStore::finish`] stored, if any.
     pub result: Option<Value>,
@@ -184,7 +184,7 @@ impl RunStore {
         })
     }
 
-    /// Returns the specification that was passed to [`RunStore::create`].
+    /// Returns the specification that was passed to [`RunStore::create`] or [`RunStore::set_spec`].
     pub fn spec(&self) -> &Value {
         &self.manifest.spec
     }
@@ -218,9 +218,23 @@ impl RunStore {
         self.write_result(Some(result.clone()))
     }
 
+    /// Replaces the specification of the run atomically.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::ReadOnly`] or another error if the manifest cannot be written.
+    pub fn set_spec(&mut self, spec: Value) -> Result<(), StoreError> {
+        self.check_writable()?;
+        self.change_manifest(|manifest| manifest.spec = spec)
+    }
+
     fn write_result(&mut self, result: Option<Value>) -> Result<(), StoreError> {
+        self.change_manifest(|manifest| manifest.result = result)
+    }
+
+    /// Changes the manifest in memory after it has been written.
+    fn change_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
         let mut manifest = self.manifest.clone();
-        manifest.result = result;
+        change(&mut manifest);
         manifest.write(&self.dir)?;
         self.manifest = manifest;
         Ok(())
