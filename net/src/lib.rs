@@ -22,7 +22,7 @@ mod token;
 
 pub use error::{BadToken, WireError, explain};
 pub use incoming::{Incoming, MAX_CONNECTIONS};
-pub use role::{Role, check_worker_name};
+pub use role::{Role, check_worker_address, check_worker_name};
 #[cfg(feature = "certs")]
 pub(crate) use tls::Side;
 pub use tls::Tls;
@@ -174,6 +174,9 @@ pub async fn connect(
     limits: &Limits,
 ) -> Result<Channel, WireError> {
     let (address, port) = parse(uri, tls.is_some())?;
+    if tls.is_none() {
+        warn_if_plain(&address);
+    }
     let host = host(&address).to_owned();
     let endpoint = endpoint(address, tls, server, limits)?;
     if limits.lazy {
@@ -205,6 +208,14 @@ pub async fn connect(
     }
 }
 
+/// Checks that other members of the cluster can pass a URI to [`connect`]. `has_tls` tells whether the members use TLS.
+///
+/// # Errors
+/// Returns [`WireError::Address`] if the URI has another form, or the wrong scheme.
+pub fn check_address(uri: &str, has_tls: bool) -> Result<(), WireError> {
+    parse(uri, has_tls).map(|_| ())
+}
+
 /// Parses a URI, which must contain a port, and checks that its scheme matches `has_tls`. Returns the URI and the port.
 fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let bad = |reason: String| WireError::Address {
@@ -218,7 +229,7 @@ fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let rest = uri.split_once("://").map_or("", |(_, rest)| rest);
     match (parsed.scheme_str(), has_tls) {
         (Some("https"), true) => {}
-        (Some("http"), false) => warn_if_plain(&parsed),
+        (Some("http"), false) => {}
         (Some("http"), true) => {
             return Err(bad(format!(
                 "http:// does not use certificates: write https://{rest}"
@@ -360,7 +371,7 @@ mod tests {
             ("http://fa r", false, "invalid uri"),
             ("", false, "empty string"),
         ] {
-            let error = parse(uri, has_tls).unwrap_err().to_string();
+            let error = check_address(uri, has_tls).unwrap_err().to_string();
             assert!(error.contains(expected), "{uri}: {error}");
             assert!(error.contains(&format!("'{uri}'")), "{uri}: {error}");
         }
@@ -369,7 +380,7 @@ mod tests {
             ("http://[::1]:7000/", false),
             ("https://far.example:7000", true),
         ] {
-            parse(uri, has_tls).unwrap();
+            check_address(uri, has_tls).unwrap();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Roles of cluster members. A certificate contains its holder's role.
 
+use crate::check_address;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
 use std::sync::Arc;
@@ -105,4 +106,40 @@ pub fn check_worker_name<T>(request: &Request<T>, name: &str) -> Result<(), Stat
     Err(Status::permission_denied(format!(
         "this certificate is for the worker {own}, not for {name}: pass --name {own}"
     )))
+}
+
+/// Checks the address at which the other workers reach the caller, a worker. The workers use TLS exactly if the caller
+/// does, because either all members of a cluster have certificates or none has.
+///
+/// # Errors
+/// Returns the status to send to the caller if the other workers cannot connect to the address.
+pub fn check_worker_address<T>(request: &Request<T>, address: &str) -> Result<(), Status> {
+    let has_tls = chain(request).is_some();
+    check_address(address, has_tls).map_err(|error| {
+        Status::invalid_argument(format!(
+            "other workers cannot connect to this worker: {error}; pass the address with --advertise"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::Code;
+
+    #[test]
+    fn worker_without_tls_must_have_an_http_address() {
+        let check = |address| check_worker_address(&Request::new(()), address);
+        check("http://worker-1:7801").unwrap();
+        for (address, expected) in [
+            ("worker-1:7801", "write http://HOST:PORT"),
+            ("https://worker-1:7801", "write http://worker-1:7801"),
+        ] {
+            let status = check(address).unwrap_err();
+            assert_eq!(status.code(), Code::InvalidArgument);
+            for part in [address, expected, "--advertise"] {
+                assert!(status.message().contains(part), "{status}");
+            }
+        }
+    }
 }

@@ -10,6 +10,7 @@ use hatebeam_env::Env;
 use hatebeam_proto::messages::{FromWorker, Hello, Peer, PeerRequest, PeerResponse, ToWorker};
 use hatebeam_proto::{BoxStream, LinkError};
 use hatebeam_worker::{CoordinatorLink, PeerLink, Session};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -172,14 +173,26 @@ pub(crate) struct ToPeers {
 
 #[tonic::async_trait]
 impl PeerLink for ToPeers {
-    async fn prepare(&self, peer: &Peer, lost_after: Duration) -> Result<(), LinkError> {
+    async fn prepare(
+        &self,
+        peers: &[Peer],
+        lost_after: Duration,
+    ) -> Result<(), BTreeMap<String, String>> {
         *self
             .lost_after
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = lost_after;
-        let node = node_of(&peer.address);
-        let bad = || LinkError::bad_message(format!("the address {} is invalid", peer.address));
-        node.map(|_| ()).ok_or_else(bad)
+        let invalid = peers.iter().filter(|peer| node_of(&peer.address).is_none());
+        let invalid: BTreeMap<_, _> = invalid
+            .map(|peer| {
+                let reason = format!("the address {} is invalid", peer.address);
+                (peer.name.clone(), reason)
+            })
+            .collect();
+        match invalid.is_empty() {
+            true => Ok(()),
+            false => Err(invalid),
+        }
     }
 
     async fn open(

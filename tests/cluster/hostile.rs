@@ -117,8 +117,8 @@ impl Target {
         assert_eq!(status.code(), Code::NotFound, "{status}");
     }
 
-    /// Checks that the coordinator refuses a worker with another version, a worker without a name, and a worker whose
-    /// first message is not `Hello`.
+    /// Checks that the coordinator refuses a worker with another version, a worker without a name, workers with
+    /// addresses to which the other workers cannot connect, and a worker whose first message is not `Hello`.
     async fn coordinator_refuses_invalid_workers(&self) {
         let other_version = v1::Hello {
             name: "x".to_owned(),
@@ -131,10 +131,19 @@ impl Target {
             name: String::new(),
             ..other_version.clone()
         };
-        for first in [
-            Message::Hello(other_version),
-            Message::Hello(nameless),
-            Message::Heartbeat(v1::Heartbeat::default()),
+        let at = |address: &str| v1::Hello {
+            address: address.to_owned(),
+            ..other_version.clone()
+        };
+        for (first, expected) in [
+            (Message::Hello(at("worker-1:7801")), "--advertise"),
+            (Message::Hello(at("https://worker-1:7801")), "--advertise"),
+            (Message::Hello(other_version), "version 0.0.0"),
+            (Message::Hello(nameless), "worker name"),
+            (
+                Message::Heartbeat(v1::Heartbeat::default()),
+                "hello message",
+            ),
         ] {
             let mut members = MembersClient::new(connect(&self.coordinator).await);
             let message = v1::FromWorker {
@@ -143,6 +152,7 @@ impl Target {
             let answer = members.join(tokio_stream::iter([message])).await;
             let status = answer.unwrap_err();
             assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+            assert!(status.message().contains(expected), "{status}");
         }
     }
 

@@ -116,3 +116,23 @@ fn worker_on_all_interfaces_requires_advertised_address() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("--advertise"), "{error}");
 }
+
+#[test]
+fn worker_refuses_to_advertise_invalid_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().join("scratch");
+    for (address, expected) in [
+        ("worker-1:7801", "write http://HOST:PORT"),
+        ("https://worker-1:7801", "write http://worker-1:7801"),
+    ] {
+        let mut command = hatebeam();
+        command.args(["worker", "--store", "/nowhere", "--advertise", address]);
+        let output = command.arg("--dir").arg(&scratch).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = String::from_utf8(output.stderr).unwrap();
+        for part in ["--advertise", address, expected] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(!scratch.exists());
+    }
+}

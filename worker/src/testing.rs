@@ -64,11 +64,17 @@ pub(crate) struct MemoryPeers {
 
 #[tonic::async_trait]
 impl PeerLink for MemoryPeers {
-    async fn prepare(&self, peer: &Peer, _: Duration) -> Result<(), LinkError> {
-        if peer.address.starts_with("mem://") {
-            return Ok(());
+    async fn prepare(&self, peers: &[Peer], _: Duration) -> Result<(), BTreeMap<String, String>> {
+        let invalid = peers
+            .iter()
+            .filter(|peer| !peer.address.starts_with("mem://"));
+        let invalid: BTreeMap<_, _> = invalid
+            .map(|peer| (peer.name.clone(), "the address is invalid".to_owned()))
+            .collect();
+        match invalid.is_empty() {
+            true => Ok(()),
+            false => Err(invalid),
         }
-        Err(LinkError::refused("the address is invalid"))
     }
 
     async fn open(

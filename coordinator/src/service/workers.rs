@@ -1,7 +1,7 @@
 //! The gRPC service for workers.
 
 use super::Service;
-use hatebeam_net::check_worker_name;
+use hatebeam_net::{check_worker_address, check_worker_name};
 use hatebeam_proto::messages::FromWorker;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::Members;
@@ -38,6 +38,7 @@ impl Members for Service {
             }
         };
         check_worker_name(&caller, &hello.name)?;
+        check_worker_address(&caller, &hello.address)?;
         let (outbound, messages) = mpsc::channel(QUEUE);
         registry.join(hello, inbound, outbound)?;
         let messages = ReceiverStream::new(messages).map(|message| Ok(message.into()));

@@ -116,6 +116,37 @@ async fn failing_worker_is_quarantined_and_the_others_continue() {
     assert_eq!(workers[1].note, "it cannot");
 }
 
+/// Returns a script of a worker that cannot connect to the address of the worker `peer`.
+fn unable_to_reach(peer: &'static str) -> Script {
+    Box::new(move |order| match order {
+        OrderKind::Prepare(prepare) if prepare.members.iter().any(|one| one.name == peer) => {
+            let peers = vec![peer.to_owned()];
+            Reaction::Fail(FailureKind::PeersUnreachable { peers })
+        }
+        _ => Reaction::Obey,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_with_an_unusable_address_is_quarantined_and_the_others_continue() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    for name in ["w1", "w2"] {
+        cluster.worker(&process, name, unable_to_reach("w0"));
+    }
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+    let workers = process.coordinator.workers();
+    let states: Vec<_> = workers.iter().map(|worker| worker.state).collect();
+    assert_eq!(states[0], WorkerState::Quarantined);
+    assert!(
+        !states[1..].contains(&WorkerState::Quarantined),
+        "{states:?}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn run_fails_if_its_only_worker_keeps_failing_and_can_be_resubmitted() {
     let cluster = Cluster::new();

@@ -262,7 +262,7 @@ mod tests {
 
     #[tonic::async_trait]
     impl PeerLink for FloorSender {
-        async fn prepare(&self, _: &Peer, _: Duration) -> Result<(), LinkError> {
+        async fn prepare(&self, _: &[Peer], _: Duration) -> Result<(), BTreeMap<String, String>> {
             Ok(())
         }
 

@@ -45,10 +45,8 @@ impl Executor {
             None => fetch_network(&self.objects, &order.spec.evaluator).await?,
         };
         let lost_after = *lock(&self.state.lost_after);
-        for peer in &assignment.peers {
-            let prepared = self.peers.prepare(peer, lost_after).await;
-            prepared.map_err(|error| OrderError::bad_order(error.reason))?;
-        }
+        let prepared = self.peers.prepare(&assignment.peers, lost_after).await;
+        prepared.map_err(OrderError::PeersUnreachable)?;
         let tables = self.tables(&order.run, emulator.geometry()).await?;
         let held = before.map(|before| before.frontier());
         let source = Source {

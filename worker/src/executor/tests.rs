@@ -483,14 +483,6 @@ fn bad_prepares() -> Vec<Prepare> {
         with(&|bad| bad.members.clear()),
         with(&|bad| bad.members[0].name = "w1".to_owned()),
         with(&|bad| bad.tables = vec![table(4)]),
-        with(&|bad| {
-            bad.members.push(Peer {
-                name: "w1".to_owned(),
-                address: "no address".to_owned(),
-                send_secret: Secret::default(),
-                receive_secret: Secret::default(),
-            });
-        }),
     ]
 }
 
@@ -558,6 +550,23 @@ async fn invalid_orders_fail_and_do_not_affect_later_orders() {
         matches!(&answer, AnswerKind::Committed(tables) if !tables.is_empty()),
         "{answer:?}"
     );
+}
+
+#[tokio::test]
+async fn peers_with_invalid_addresses_are_reported_as_unreachable() {
+    let cluster = Cluster::new();
+    let worker = cluster.worker("w0");
+    let mut order = prepare(50, &["w0", "w1", "w2", "w3"]);
+    for member in [1, 3] {
+        order.members[member].address = "no address".to_owned();
+    }
+    let answer = worker.execute(1, OrderKind::Prepare(Box::new(order))).await;
+    let AnswerKind::Failed(failed) = answer else {
+        panic!("{answer:?}");
+    };
+    let peers = ["w1".to_owned(), "w3".to_owned()].into();
+    assert_eq!(failed.kind, FailureKind::PeersUnreachable { peers });
+    assert!(failed.reason.contains("worker w1: "), "{failed:?}");
 }
 
 /// Tables in memory that can be written but not read.

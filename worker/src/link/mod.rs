@@ -11,6 +11,7 @@ pub(crate) use peers::{GrpcPeers, peer_service};
 
 use hatebeam_proto::messages::{FromWorker, Hello, Peer, PeerRequest, PeerResponse, ToWorker};
 use hatebeam_proto::{BoxStream, LinkError};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -41,12 +42,16 @@ impl std::fmt::Debug for Session {
 /// Connector to other workers.
 #[tonic::async_trait]
 pub trait PeerLink: Send + Sync + 'static {
-    /// Prepares for streams to a peer, without connecting to it. If the peer stops responding, its streams fail after a
-    /// timeout that is derived from `lost_after`.
+    /// Prepares for streams to the peers of an epoch (a period with a fixed set of workers), without connecting to them. If
+    /// a peer stops responding, its streams fail after a timeout that is derived from `lost_after`.
     ///
     /// # Errors
-    /// Returns a [`LinkError`] if the address is invalid.
-    async fn prepare(&self, peer: &Peer, lost_after: Duration) -> Result<(), LinkError>;
+    /// Returns the names of the peers whose addresses are invalid, each with the reason.
+    async fn prepare(
+        &self,
+        peers: &[Peer],
+        lost_after: Duration,
+    ) -> Result<(), BTreeMap<String, String>>;
 
     /// Opens a stream to a peer, and sends all `requests` on it. Returns the peer's responses, which end once the peer
     /// has received all requests.

@@ -3,7 +3,7 @@
 use super::PeerLink;
 use crate::exchange::InboundExchange;
 use crate::lock;
-use hatebeam_net::{self as net, Guard, Limits, MAX_MESSAGE, Role, Tls, explain};
+use hatebeam_net::{self as net, Guard, Limits, MAX_MESSAGE, Role, Tls, WireError, explain};
 use hatebeam_proto::messages::{Peer, PeerRequest, PeerResponse};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::peers_client::PeersClient;
@@ -38,11 +38,8 @@ impl GrpcPeers {
     fn channel(&self, peer: &Peer) -> Option<Channel> {
         lock(&self.channels).get(&peer.address).cloned()
     }
-}
 
-#[tonic::async_trait]
-impl PeerLink for GrpcPeers {
-    async fn prepare(&self, peer: &Peer, lost_after: Duration) -> Result<(), LinkError> {
+    async fn prepare_channel(&self, peer: &Peer, lost_after: Duration) -> Result<(), WireError> {
         if self.channel(peer).is_some() {
             return Ok(());
         }
@@ -52,10 +49,29 @@ impl PeerLink for GrpcPeers {
             ping_after: lost_after,
             ping_answer: lost_after,
         };
-        let channel = net::connect(&peer.address, self.tls.as_ref(), Role::Worker, &limits).await;
-        let channel = channel.map_err(|error| LinkError::refused(error.to_string()))?;
+        let channel = net::connect(&peer.address, self.tls.as_ref(), Role::Worker, &limits).await?;
         lock(&self.channels).insert(peer.address.clone(), channel);
         Ok(())
+    }
+}
+
+#[tonic::async_trait]
+impl PeerLink for GrpcPeers {
+    async fn prepare(
+        &self,
+        peers: &[Peer],
+        lost_after: Duration,
+    ) -> Result<(), BTreeMap<String, String>> {
+        let mut invalid = BTreeMap::new();
+        for peer in peers {
+            if let Err(error) = self.prepare_channel(peer, lost_after).await {
+                invalid.insert(peer.name.clone(), error.to_string());
+            }
+        }
+        match invalid.is_empty() {
+            true => Ok(()),
+            false => Err(invalid),
+        }
     }
 
     async fn open(
@@ -151,7 +167,8 @@ mod tests {
         requests: Vec<PeerRequest>,
     ) -> Result<Option<PeerResponse>, LinkError> {
         let peers = GrpcPeers::new(None);
-        peers.prepare(peer, LOST_AFTER).await?;
+        let prepared = peers.prepare(std::slice::from_ref(peer), LOST_AFTER).await;
+        prepared.unwrap();
         let (queue, receiver) = mpsc::channel(requests.len().max(1));
         for request in requests {
             queue.send(request).await.unwrap();
@@ -214,20 +231,37 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn error_is_transient_for_an_unreachable_peer_but_not_for_an_invalid_address() {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let peer = |address: String| Peer {
-            name: "w0".to_owned(),
-            address,
+    fn peer(name: &str, address: &str) -> Peer {
+        Peer {
+            name: name.to_owned(),
+            address: address.to_owned(),
             send_secret: SECRET,
             receive_secret: SECRET,
-        };
-        let closed = peer(format!("http://{}", free.local_addr().unwrap()));
+        }
+    }
+
+    #[tokio::test]
+    async fn error_for_an_unreachable_peer_is_transient() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = peer("w0", &format!("http://{}", free.local_addr().unwrap()));
         drop(free);
         let error = send(&closed, Vec::new()).await.unwrap_err();
         assert_eq!(error.kind, LinkErrorKind::Transient, "{error}");
-        let error = send(&peer("no address".to_owned()), Vec::new()).await;
-        assert_eq!(error.unwrap_err().kind, LinkErrorKind::Refused);
+    }
+
+    #[tokio::test]
+    async fn all_peers_with_invalid_addresses_are_named() {
+        let peers = [
+            peer("w0", "worker-0:7801"),
+            peer("w1", "http://worker-1:7801"),
+            peer("w2", "https://worker-2:7801"),
+        ];
+        let invalid = GrpcPeers::new(None).prepare(&peers, LOST_AFTER).await;
+        let invalid = invalid.unwrap_err();
+        assert_eq!(invalid.keys().collect::<Vec<_>>(), ["w0", "w2"]);
+        assert!(
+            invalid["w0"].contains("write http://HOST:PORT"),
+            "{invalid:?}"
+        );
     }
 }

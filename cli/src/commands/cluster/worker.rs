@@ -9,6 +9,7 @@ use hatebeam_host::{
     stop_reason,
 };
 use hatebeam_metrics::Registry;
+use hatebeam_net::check_address;
 use hatebeam_worker::{Process, work};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -53,6 +54,10 @@ impl WorkerArgs {
                 self.listen
             );
         }
+        let tls = server.tls.member("worker");
+        if let Some(uri) = &self.advertise {
+            check_address(uri, tls.is_some()).context("invalid --advertise")?;
+        }
         let token = server.tls.token()?;
         let name = self.name.clone().unwrap_or_else(process_name);
         let dir = self.scratch_dir(&name)?;
@@ -74,7 +79,7 @@ impl WorkerArgs {
                 dir,
                 objects,
                 registry,
-                tls: server.tls.member("worker"),
+                tls,
                 token,
                 compress: self.compress,
                 machine: rented.machine,
