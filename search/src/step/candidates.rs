@@ -34,6 +34,8 @@ pub struct Candidates {
     layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
     floors: Vec<AtomicU64>,
+    /// Number of slots of all tables. It is counted here because a lock of a table can be held for minutes.
+    slots: AtomicUsize,
 }
 
 impl Candidates {
@@ -46,6 +48,7 @@ impl Candidates {
             layout,
             tables: (0..count).map(|_| Mutex::new(Table::new(room))).collect(),
             floors: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            slots: AtomicUsize::new(0),
         }
     }
 
@@ -59,10 +62,9 @@ impl Candidates {
         }
     }
 
-    /// Returns the size of the tables in bytes.
+    /// Returns the size of the tables in bytes. Does not wait for other threads.
     pub fn bytes(&self) -> u64 {
-        let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;
-        self.tables.iter().map(bytes).sum()
+        (self.slots.load(Ordering::Relaxed) * size_of::<Node>()) as u64
     }
 
     /// Returns the division of the candidates into shards and tables.
@@ -76,9 +78,20 @@ impl Candidates {
     }
 
     pub(super) fn offer(&self, at: usize, batch: &[Candidate]) {
+        self.insert(at, |table| table.insert_all(batch));
+    }
+
+    /// Inserts children into a table. Then updates the table's floor and the number of slots.
+    #[inline]
+    fn insert(&self, at: usize, insert: impl FnOnce(&mut Table)) {
         let mut table = lock(&self.tables[at]);
-        table.insert_all(batch);
+        let before = table.slots.len();
+        insert(&mut table);
         self.floors[at].store(table.floor, Ordering::Relaxed);
+        let grown = table.slots.len() - before;
+        if grown > 0 {
+            self.slots.fetch_add(grown, Ordering::Relaxed);
+        }
     }
 
     /// Offers children from other machines to the tables. A caller can reuse `buffer` to avoid
@@ -91,13 +104,12 @@ impl Candidates {
         }));
         buffer.0.sort_unstable_by_key(|(table, _)| *table);
         for group in buffer.0.chunk_by(|a, b| a.0 == b.0) {
-            let at = group[0].0;
-            let mut table = lock(&self.tables[at]);
-            table.touch(group.iter().map(|(_, candidate)| candidate.hash));
-            for (_, candidate) in group {
-                table.insert(candidate);
-            }
-            self.floors[at].store(table.floor, Ordering::Relaxed);
+            self.insert(group[0].0, |table| {
+                table.touch(group.iter().map(|(_, candidate)| candidate.hash));
+                for (_, candidate) in group {
+                    table.insert(candidate);
+                }
+            });
         }
     }
 
@@ -248,7 +260,8 @@ impl Candidates {
                 let mut table = lock(table);
                 nodes.extend(table.nodes().filter(survives));
                 // Free the memory before the next table is read.
-                table.slots = Vec::new();
+                let freed = std::mem::take(&mut table.slots).len();
+                self.slots.fetch_sub(freed, Ordering::Relaxed);
                 table.len = 0;
             }
             sort(&mut nodes);
@@ -412,5 +425,42 @@ impl Table {
             }
             self.slots[at] = *node;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DEFAULT_SIGMAS, Ties};
+    use super::*;
+
+    #[test]
+    fn size_is_known_while_survivors_are_visited() {
+        let candidates = Candidates::new(ShardLayout::new(10_000, 3), DEFAULT_SIGMAS);
+        assert_eq!(candidates.bytes(), 0);
+        let node = |number: u16| {
+            let mut well = NodeWell::default();
+            well.0[..2].copy_from_slice(&number.to_le_bytes());
+            Node {
+                score: i32::from(number),
+                well,
+                lines: 0,
+                hint: 0,
+            }
+        };
+        let nodes: Vec<Node> = (0..5000).map(node).collect();
+        for some in nodes.chunks(1000) {
+            candidates.offer_nodes(some, &mut SortBuffer::default());
+        }
+        let cut = Cut {
+            rank: 0,
+            ties: Ties::All,
+        };
+        candidates.visit_survivors(&cut, |chunks| {
+            let slots: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+            assert!(slots > nodes.len());
+            assert_eq!(candidates.bytes(), (slots * size_of::<Node>()) as u64);
+        });
+        candidates.select(&cut, 2);
+        assert_eq!(candidates.bytes(), 0);
     }
 }
