@@ -13,6 +13,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Maximum number of workers shown below the progress bar.
 const MAX_WORKERS: usize = 16;
 
+/// The work that a progress bar shows. The bar restarts when it changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Work {
+    /// The last committed depth.
+    depth: u32,
+    /// The epoch (a period with a fixed set of workers).
+    epoch: u64,
+    /// Number of wells to expand. It changes within a depth if the best children are scored again.
+    parents: u64,
+}
+
 /// The progress display for one run.
 pub struct RunDisplay {
     json: bool,
@@ -20,9 +31,8 @@ pub struct RunDisplay {
     /// Created when the first message arrives, since the message contains the run's specification.
     screen: Option<Screen>,
     expanded: Arc<AtomicU64>,
-    /// The last committed depth and the epoch (a period with a fixed set of workers) for which the progress bar was
-    /// last restarted.
-    begun: Option<(u32, u64)>,
+    /// The work for which the progress bar was last restarted.
+    begun: Option<Work>,
     /// The last note shown.
     note: String,
     /// Kind and worker of each alert in the last message.
@@ -72,7 +82,11 @@ impl RunDisplay {
             screen.committed(&record.into());
         }
         self.expanded.store(run.expanded, Ordering::Relaxed);
-        let current = Some((run.depth, run.epoch));
+        let current = Some(Work {
+            depth: run.depth,
+            epoch: run.epoch,
+            parents: run.parents,
+        });
         let is_below_limit = max_depth.is_none_or(|max| run.depth < max);
         if is_below_limit && run.parents > 0 && self.begun != current {
             self.begun = current;

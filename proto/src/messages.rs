@@ -73,9 +73,10 @@ pub struct Heartbeat {
     pub epoch: u64,
     /// The current depth.
     pub depth: u32,
-    /// Number of expanded parents at the current depth.
+    /// Number of expanded parents at the current depth. During an order to [rescore](OrderKind::Rescore), number of
+    /// children that have got their new scores.
     pub expanded: u64,
-    /// Number of parents at the current depth.
+    /// Number of parents at the current depth. During an order to rescore, number of children that get new scores.
     pub parents: u64,
     /// Resident memory of the process, in bytes.
     pub rss_bytes: u64,

@@ -8,11 +8,11 @@ use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts,
     Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
-    RecentCuts, ShardLayout, SortBuffer, Step, Ties, gathered_layout,
+    RecentCuts, RescoreProgress, ShardLayout, SortBuffer, Step, Ties, gathered_layout,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
 
@@ -340,8 +340,7 @@ impl Cluster {
         let mut cut = Cluster::cut(gathered.width(), &all);
         if self.quiescence == Quiescence::FirstOfBest {
             for candidates in &all {
-                let rescored = self.step.rescore(candidates, &cut, &AtomicBool::new(false));
-                rescored.unwrap();
+                self.rescore(candidates, &cut);
             }
             cut = Cluster::cut(self.layout.width(), &all);
         }
@@ -353,6 +352,20 @@ impl Cluster {
             digest.join(frontier.digest());
         }
         digest
+    }
+
+    /// Gives the survivors of the first cut on one machine their scores with quiescence.
+    fn rescore(&self, candidates: &Candidates, cut: &Cut) {
+        let (children, rescored) = (&AtomicU64::new(0), &AtomicU64::new(0));
+        let progress = RescoreProgress { children, rescored };
+        let done = self
+            .step
+            .rescore(candidates, cut, &AtomicBool::new(false), progress);
+        done.unwrap();
+        let survivors = candidates.len() as u64;
+        for counter in [children, rescored] {
+            assert_eq!(counter.load(Ordering::Relaxed), survivors);
+        }
     }
 
     fn expand(&self, machine: usize, all: &[Candidates]) {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 /// Time without progress after which a worker that still sends heartbeats counts as failed. The limit exists because
 /// its machine costs money in the meantime. Loading and uploading tables (files of wells) take several requests, each
-/// of which counts as progress. No other step without visible progress takes this long.
+/// of which counts as progress. Expanded wells and children with new scores count too. No other step takes this long.
 const STALL: Duration = Duration::from_secs(10 * 60);
 
 /// The error returned when a worker does not carry out an order.
@@ -75,7 +75,7 @@ struct Progress {
     /// Number of the epoch (a period with a fixed set of workers).
     epoch: u64,
     depth: u32,
-    /// Number of parents (the wells to expand) that the worker has expanded.
+    /// Number of parents (the wells to expand) that the worker has expanded, or of children that have got new scores.
     expanded: u64,
     /// Number of object store requests.
     requests: u64,

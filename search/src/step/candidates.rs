@@ -225,10 +225,12 @@ impl Candidates {
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
     }
 
-    /// Removes the children that do not survive, and passes all slots of the tables to `visit` in chunks. The tables must
-    /// get no more children, because an insertion would not find equal children beyond a removed one.
-    pub(super) fn visit_survivors(&self, cut: &Cut, visit: impl FnOnce(Vec<&mut [Node]>)) {
+    /// Removes the children that do not survive, and passes the number of the others and all slots of the tables, in
+    /// chunks, to `visit`. The tables must get no more children, because an insertion would not find equal children beyond a
+    /// removed one.
+    pub(super) fn visit_survivors(&self, cut: &Cut, visit: impl FnOnce(usize, Vec<&mut [Node]>)) {
         let mut tables: Vec<MutexGuard<'_, Table>> = self.tables.iter().map(lock).collect();
+        let mut survivors = 0;
         for table in &mut tables {
             let mut left = 0;
             for node in table.slots.iter_mut().filter(|node| is_child(node)) {
@@ -238,10 +240,11 @@ impl Candidates {
                 }
             }
             table.len = left;
+            survivors += left;
         }
         let slots = tables.iter_mut();
         let chunks = slots.flat_map(|table| table.slots.chunks_mut(VISITED_SLOTS));
-        visit(chunks.collect());
+        visit(survivors, chunks.collect());
     }
 
     /// Removes all children and returns the survivors of each shard, sorted by packed well.
@@ -455,7 +458,8 @@ mod tests {
             rank: 0,
             ties: Ties::All,
         };
-        candidates.visit_survivors(&cut, |chunks| {
+        candidates.visit_survivors(&cut, |survivors, chunks| {
+            assert_eq!(survivors, nodes.len());
             let slots: usize = chunks.iter().map(|chunk| chunk.len()).sum();
             assert!(slots > nodes.len());
             assert_eq!(candidates.bytes(), (slots * size_of::<Node>()) as u64);

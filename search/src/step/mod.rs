@@ -48,7 +48,7 @@ pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
 pub use estimate::{RecentCuts, estimated_floor};
 pub use layout::{MAX_SHARDS, MIN_SHARD_WELLS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
-pub use preselect::gathered_layout;
+pub use preselect::{RescoreProgress, gathered_layout};
 
 use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
 use crate::node::{Digest, Node};

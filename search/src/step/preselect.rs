@@ -8,7 +8,7 @@ use super::{Cancelled, Gathered, Step, lock};
 use crate::evaluator::Quiescence;
 use crate::node::Node;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Returns the layout of the children that the first cut of a depth keeps. Its shards contain the same hashes as those of
 /// `layout`, the layout of the frontier. The two are equal if the quiescence needs only one cut.
@@ -20,6 +20,15 @@ pub fn gathered_layout(layout: ShardLayout, quiescence: Quiescence) -> ShardLayo
         }
         None => layout,
     }
+}
+
+/// Counters with which [`Step::rescore`] reports its progress.
+#[derive(Clone, Copy, Debug)]
+pub struct RescoreProgress<'a> {
+    /// Number of children that get new scores.
+    pub children: &'a AtomicU64,
+    /// Number of children that have got their new scores.
+    pub rescored: &'a AtomicU64,
 }
 
 impl Step {
@@ -35,7 +44,9 @@ impl Step {
         if self.spec.quiescence.children_per_well().is_none() {
             return Ok(candidates.select(cut, self.threads));
         }
-        self.rescore(candidates, cut, cancel)?;
+        let (children, rescored) = (&AtomicU64::new(0), &AtomicU64::new(0));
+        let progress = RescoreProgress { children, rescored };
+        self.rescore(candidates, cut, cancel, progress)?;
         let second = candidates.cut(self.layout.width(), self.threads);
         Ok(candidates.select(&second, self.threads))
     }
@@ -53,8 +64,11 @@ impl Step {
         candidates: &Candidates,
         cut: &Cut,
         cancel: &AtomicBool,
+        progress: RescoreProgress<'_>,
     ) -> Result<(), Cancelled> {
-        candidates.visit_survivors(cut, |chunks| {
+        candidates.visit_survivors(cut, |survivors, chunks| {
+            progress.rescored.store(0, Ordering::Relaxed);
+            progress.children.store(survivors as u64, Ordering::Relaxed);
             let chunks: Vec<Mutex<&mut [Node]>> = chunks.into_iter().map(Mutex::new).collect();
             let next = AtomicUsize::new(0);
             on_threads(self.threads.min(chunks.len()), || {
@@ -76,6 +90,8 @@ impl Step {
                     for (node, &score) in nodes.zip(&scores) {
                         node.score = score;
                     }
+                    let rescored = wells.len() as u64;
+                    progress.rescored.fetch_add(rescored, Ordering::Relaxed);
                 }
                 lock(&self.evaluators).push(evaluator);
             });

@@ -98,8 +98,10 @@ pub(crate) struct Progress {
     pub(crate) epoch: AtomicU64,
     /// Depth of the search, or depth that reading a game back has reached.
     pub(crate) depth: Arc<AtomicU32>,
+    /// Number of expanded parents or, after the first of two cuts, of children that have got their new scores.
     pub(crate) expanded: Arc<AtomicU64>,
-    pub(crate) parents: AtomicU64,
+    /// Number of parents or, after the first of two cuts, of children that get new scores.
+    pub(crate) parents: Arc<AtomicU64>,
 }
 
 impl Progress {

@@ -8,7 +8,7 @@ use crate::epoch::Epoch;
 use crate::error::OrderError;
 use hatebeam_proto::messages::{Rescored, Select};
 use hatebeam_runs::FrontierSummary;
-use hatebeam_search::{Cut, Frontier, Step, Ties};
+use hatebeam_search::{Cut, Frontier, RescoreProgress, Step, Ties};
 use std::sync::Arc;
 use tracing::Instrument;
 
@@ -31,11 +31,18 @@ impl Executor {
         let cut = cut_of(order);
         let began = self.env.now();
         let (epoch, threads) = (Arc::clone(epoch), self.threads);
+        let progress = &self.state.progress;
+        let children = Arc::clone(&progress.parents);
+        let done = Arc::clone(&progress.expanded);
         let rescored = self.env.run_blocking(move || {
             let layout = epoch.assignment.layout;
             let step = Step::new(&epoch.emulator, epoch.spec.evaluator, layout, threads)
                 .map_err(|error| OrderError::bad_order(error.to_string()))?;
-            let rescored = step.rescore(&candidates, &cut, &epoch.cancel);
+            let progress = RescoreProgress {
+                children: &children,
+                rescored: &done,
+            };
+            let rescored = step.rescore(&candidates, &cut, &epoch.cancel, progress);
             rescored.map_err(|_| OrderError::superseded("the epoch has ended"))
         });
         rescored.await??;

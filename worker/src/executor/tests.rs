@@ -1,13 +1,14 @@
 //! Tests of the executor, with connections, tables and an object store in memory.
 
 mod splits;
+mod two_cuts;
 
 use crate::tables::{LocalStorage, LocalTables, MemoryStorage, WriteTables, WrittenTables};
 use crate::testing::{Cluster, RUN, Unavailable, prepare, spec};
 use crate::worker::Worker;
 use hatebeam_game::Geometry;
 use hatebeam_proto::messages::*;
-use hatebeam_runs::{ArchiveTables, FrontierSummary, Table, first_node};
+use hatebeam_runs::{ArchiveTables, FrontierSummary, RunSpec, Table, first_node};
 use hatebeam_search::{
     Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts, Frontier, MAX_SHARDS, Node, ShardLayout,
     Step, Ties, estimated_floor,
@@ -25,11 +26,14 @@ const WIDE: u64 = 3000;
 
 /// Returns the digest of each depth from 1 to `depths`, computed by a single-threaded search.
 fn alone(width: u64, depths: u32) -> Vec<Digest> {
-    let spec = spec(width);
+    alone_with(&spec(width), depths)
+}
+
+fn alone_with(spec: &RunSpec, depths: u32) -> Vec<Digest> {
     let start = spec.check().unwrap();
-    let layout = ShardLayout::new(width as usize, 4);
+    let layout = ShardLayout::new(spec.width as usize, 4);
     let step = Step::new(&spec.emulator().unwrap(), spec.evaluator, layout, 1).unwrap();
-    let first = first_node(&spec, &start).unwrap();
+    let first = first_node(spec, &start).unwrap();
     let mut frontier = Frontier::new(0, [first], layout);
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut digests = Vec::new();
@@ -137,14 +141,7 @@ impl Epoch<'_> {
 
     /// Selects and commits a depth. Returns the digest of its frontier, and its tables.
     async fn select(&self, depth: u32, cut: Cut) -> (Digest, Vec<Table>) {
-        let select = Select {
-            depth,
-            cut: cut.rank,
-            ties: match cut.ties {
-                Ties::Listed(ties) => Some(ties),
-                _ => None,
-            },
-        };
+        let select = select_of(depth, cut);
         let mut whole = FrontierSummary::default();
         for answer in self.ask(OrderKind::Select(select)).await {
             match answer {
@@ -167,6 +164,18 @@ impl Epoch<'_> {
         let (cut, is_sound) = self.cut(depth).await;
         assert!(is_sound);
         self.select(depth, cut).await
+    }
+}
+
+/// Returns the order to keep the candidates that survive a cut.
+fn select_of(depth: u32, cut: Cut) -> Select {
+    Select {
+        depth,
+        cut: cut.rank,
+        ties: match cut.ties {
+            Ties::Listed(ties) => Some(ties),
+            _ => None,
+        },
     }
 }
 
@@ -501,6 +510,11 @@ fn bad_orders() -> Vec<OrderKind> {
             cut: 0,
             tied: true,
         }),
+        OrderKind::Rescore(Select {
+            depth: 9,
+            cut: 0,
+            ties: None,
+        }),
         OrderKind::Select(Select {
             depth: 9,
             cut: 0,
@@ -533,12 +547,16 @@ async fn invalid_orders_fail_and_do_not_affect_later_orders() {
         matches!(&answer, AnswerKind::Expanded(expanded) if expanded.children == 17),
         "{answer:?}"
     );
-    let select = Select {
-        depth: 1,
+    let select = |depth| Select {
+        depth,
         cut: 0,
         ties: None,
     };
-    let answer = worker.execute(1, OrderKind::Select(select)).await;
+    for depth in [0, 2] {
+        let answer = worker.execute(1, OrderKind::Rescore(select(depth))).await;
+        assert_eq!(failure(answer), FailureKind::BadOrder, "{depth}");
+    }
+    let answer = worker.execute(1, OrderKind::Select(select(1))).await;
     assert!(
         matches!(&answer, AnswerKind::Selected(selected) if selected.count == 17),
         "{answer:?}"
