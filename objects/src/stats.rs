@@ -23,6 +23,9 @@ pub struct Stats {
     /// Number of delete requests, which are included in `requests`. S3 does not bill them. One request can delete up
     /// to 1,000 objects.
     pub delete_requests: u64,
+    /// Number of requests that read an object or its metadata, successful or not. They are included in `requests`. S3
+    /// bills them at a lower price than writes and lists.
+    pub read_requests: u64,
     /// Number of retries, including resumed downloads.
     pub retries: u64,
     /// Number of failed operations, except for missing objects and unmet conditions.
@@ -33,9 +36,8 @@ impl Stats {
     /// Returns the number of billed requests other than reads, and the number of billed reads. Delete requests are not
     /// billed.
     pub fn charged(&self) -> (u64, u64) {
-        let billed = self.requests.saturating_sub(self.delete_requests);
-        let reads = self.gets.min(billed);
-        (billed - reads, reads)
+        let others = self.delete_requests.saturating_add(self.read_requests);
+        (self.requests.saturating_sub(others), self.read_requests)
     }
 }
 
@@ -51,6 +53,7 @@ pub(crate) struct Counters {
     pub(crate) operations: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) delete_requests: AtomicU64,
+    pub(crate) read_requests: AtomicU64,
     /// Number of retries by this crate, excluding retries by the AWS SDK.
     pub(crate) again: AtomicU64,
     pub(crate) errors: AtomicU64,
@@ -77,6 +80,7 @@ impl Counters {
             bytes_out: read(&self.bytes_out),
             requests,
             delete_requests: read(&self.delete_requests),
+            read_requests: read(&self.read_requests),
             retries: again + requests.saturating_sub(operations),
             errors: read(&self.errors),
         }
@@ -88,19 +92,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delete_requests_are_not_charged() {
+    fn requests_are_charged_by_kind_and_not_by_operation() {
         let stats = Stats {
             gets: 3,
             deletes: 2000,
-            requests: 13,
+            requests: 15,
             delete_requests: 2,
+            // Three reads, and two that failed or asked only for a size.
+            read_requests: 5,
             ..Stats::default()
         };
-        assert_eq!(stats.charged(), (8, 3));
+        assert_eq!(stats.charged(), (8, 5));
         // Operations on a folder send no requests.
         let folder = Stats {
             requests: 0,
             delete_requests: 0,
+            read_requests: 0,
             ..stats
         };
         assert_eq!(folder.charged(), (0, 0));

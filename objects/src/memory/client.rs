@@ -71,8 +71,10 @@ impl Client {
     ) -> Result<T, ObjectError> {
         count(&self.counters.operations, 1);
         count(&self.counters.requests, 1);
-        if call.operation == Operation::Delete {
-            count(&self.counters.delete_requests, 1);
+        match call.operation {
+            Operation::Delete => count(&self.counters.delete_requests, 1),
+            Operation::Get | Operation::Head => count(&self.counters.read_requests, 1),
+            Operation::Put | Operation::PutIf | Operation::List => {}
         }
         let Some(plan) = &self.plan else {
             return self.memory.with(apply);

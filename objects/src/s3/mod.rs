@@ -330,11 +330,19 @@ fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredenti
 
 /// Returns whether a request deletes multiple objects (`POST /bucket?delete`).
 fn is_multi_object_delete(method: &str, uri: &str) -> bool {
+    method == "POST" && has_parameter(uri, "delete")
+}
+
+/// Returns whether a request reads an object or its metadata. A list (`GET /bucket?list-type=2`) costs as much as a write.
+fn is_read(method: &str, uri: &str) -> bool {
+    method == "HEAD" || method == "GET" && !has_parameter(uri, "list-type")
+}
+
+fn has_parameter(uri: &str, name: &str) -> bool {
     let query = uri.split_once('?').map_or("", |(_, query)| query);
-    method == "POST"
-        && query
-            .split('&')
-            .any(|part| part.split('=').next() == Some("delete"))
+    query
+        .split('&')
+        .any(|part| part.split('=').next() == Some(name))
 }
 
 /// An interceptor that counts requests and operations, and records how far the server's clock is ahead.
@@ -363,8 +371,11 @@ impl Intercept for Observe {
     ) -> Result<(), BoxError> {
         count(&self.0.requests, 1);
         let request = context.request();
-        if request.method() == "DELETE" || is_multi_object_delete(request.method(), request.uri()) {
+        let (method, uri) = (request.method(), request.uri());
+        if method == "DELETE" || is_multi_object_delete(method, uri) {
             count(&self.0.delete_requests, 1);
+        } else if is_read(method, uri) {
+            count(&self.0.read_requests, 1);
         }
         Ok(())
     }
@@ -389,5 +400,24 @@ impl Intercept for Observe {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_not_reads_although_both_use_get() {
+        for (method, uri, expected) in [
+            ("GET", "https://s3/bucket/key?x-id=GetObject", true),
+            ("GET", "https://s3/bucket/list-type", true),
+            ("HEAD", "https://s3/bucket/key", true),
+            ("GET", "https://s3/bucket/?list-type=2&prefix=a", false),
+            ("PUT", "https://s3/bucket/key?x-id=PutObject", false),
+            ("POST", "https://s3/bucket/?delete", false),
+        ] {
+            assert_eq!(is_read(method, uri), expected, "{method} {uri}");
+        }
     }
 }

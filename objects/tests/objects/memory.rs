@@ -122,6 +122,20 @@ async fn clients_of_one_memory_share_objects_but_not_counters() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn sizes_and_failed_reads_are_charged_as_reads() {
+    let pair = Pair::new();
+    pair.faulty.put("key", Bytes::from("1")).await.unwrap();
+    pair.faulty.list("").await.unwrap();
+    assert_eq!(pair.faulty.stats().charged(), (2, 0));
+    pair.before([Before::Fail(unavailable())]);
+    pair.faulty.get("key").await.unwrap();
+    pair.faulty.size("key").await.unwrap();
+    pair.faulty.get("other").await.unwrap_err();
+    pair.faulty.delete("key").await.unwrap();
+    assert_eq!(pair.faulty.stats().charged(), (2, 4));
+}
+
+#[tokio::test(start_paused = true)]
 async fn transient_failures_are_retried_until_attempts_run_out() {
     let pair = Pair::new();
     pair.before([Before::Fail(unavailable()), Before::Fail(unavailable())]);

@@ -32,7 +32,7 @@ async fn moto_passes_the_store_suite() {
 }
 
 #[tokio::test]
-async fn deletions_are_not_billed() {
+async fn requests_are_billed_by_kind() {
     let Some(server) = Server::moto() else { return };
     let objects = Objects::open(&server.location("a"), &server.options())
         .await
@@ -43,11 +43,14 @@ async fn deletions_are_not_billed() {
     }
     objects.delete("depth/0").await.unwrap();
     objects.get("depth/1").await.unwrap();
+    assert_eq!(objects.size("depth/1").await.unwrap(), 1);
+    assert!(objects.get("depth/9").await.unwrap_err().is_not_found());
     assert_eq!(objects.delete_prefix("depth").await.unwrap(), 4);
-    // The requests are five writes, a list, a read, and two deletions (of one object and of four objects).
+    // The requests are five writes, a list, three reads (one of a size and one that failed), and two deletions (of one
+    // object and of four objects).
     let stats = objects.stats();
-    assert_eq!(stats.charged(), (6, 1));
-    assert_eq!((stats.requests, stats.delete_requests), (9, 2));
+    assert_eq!(stats.charged(), (6, 3));
+    assert_eq!((stats.requests, stats.delete_requests), (11, 2));
 }
 
 /// Garage accepts conditions but ignores them. If this test fails, a newer version may honor them.
