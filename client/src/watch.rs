@@ -12,8 +12,9 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 const RECONNECT_WAIT: Duration = Duration::from_millis(500);
 
 impl Endpoint {
-    /// Watches a run until it ends, and returns its final status. Reconnects if the connection is lost. Calls `show`
-    /// with every message. Together, the messages contain all committed depths from `from_depth` on.
+    /// Watches a run until it has ended and all its depths have arrived, and returns its final status. Reconnects if the
+    /// connection is lost. Calls `show` with every message. Together, the messages contain all committed depths from
+    /// `from_depth` on.
     ///
     /// # Errors
     /// Returns [`ClientError::Unreachable`] if the coordinator remains unreachable, [`ClientError::Refused`] if the
@@ -26,6 +27,8 @@ impl Endpoint {
         mut show: impl FnMut(&v1::WatchResponse),
     ) -> Result<v1::RunStatus, ClientError> {
         let mut unreachable_since: Option<Instant> = None;
+        // The final status of the run, while more of its depths may follow.
+        let mut ended: Option<v1::RunStatus> = None;
         loop {
             let request = v1::WatchRequest {
                 run: run.to_owned(),
@@ -35,15 +38,20 @@ impl Endpoint {
             let lost = loop {
                 let message = match next(&mut messages).await {
                     Ok(message) => message,
-                    Err(error) => break error,
+                    Err(error) => match ended.take() {
+                        // The coordinator closes the stream after the last depth of a run that has ended.
+                        Some(run) if matches!(error, ClientError::Closed) => return Ok(run),
+                        _ => break error,
+                    },
                 };
                 unreachable_since = None;
                 if let Some(last) = message.depths.last() {
                     from_depth = last.depth.saturating_add(1);
                 }
                 show(&message);
-                if let Some(ended) = message.run.filter(|run| !run.is_open()) {
-                    return Ok(ended);
+                ended = message.run.filter(|run| !run.is_open());
+                if let Some(run) = ended.take_if(|run| from_depth > run.depth) {
+                    return Ok(run);
                 }
             };
             let since = *unreachable_since.get_or_insert_with(Instant::now);
