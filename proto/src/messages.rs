@@ -395,6 +395,11 @@ pub enum FailureKind {
         /// Names of the unreachable workers.
         peers: Vec<String>,
     },
+    /// Children from other workers have failed a spot check.
+    WrongChildren {
+        /// Names of the workers that have sent these children.
+        peers: Vec<String>,
+    },
     /// The epoch or the attempt has ended.
     Superseded,
     /// The worker itself failed, for example because its disk is full.

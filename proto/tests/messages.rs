@@ -204,6 +204,7 @@ fn failed() -> impl Strategy<Value = Failed> {
         Just(FailureKind::Unavailable),
         prop::collection::vec(text(), 0..3)
             .prop_map(|peers| FailureKind::PeersUnreachable { peers }),
+        prop::collection::vec(text(), 0..3).prop_map(|peers| FailureKind::WrongChildren { peers }),
         Just(FailureKind::Superseded),
         Just(FailureKind::Worker),
     ];

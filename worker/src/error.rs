@@ -24,6 +24,9 @@ pub(crate) enum OrderError {
     /// The exchange of children with other workers failed, for these reasons.
     #[error("cannot exchange children with {}", peers_text(.0))]
     PeersUnreachable(BTreeMap<String, String>),
+    /// Children from other workers have failed a spot check, for these reasons.
+    #[error("received wrong children from {}", peers_text(.0))]
+    WrongChildren(BTreeMap<String, String>),
     /// The order is for an epoch or an attempt that has ended.
     #[error("{0}")]
     Superseded(String),
@@ -42,7 +45,7 @@ impl OrderError {
     }
 }
 
-/// Returns the names of workers with the reasons why they are unreachable.
+/// Returns the names of workers with the reasons for which they are reported.
 fn peers_text(reasons: &BTreeMap<String, String>) -> String {
     let one = |(peer, reason)| format!("worker {peer}: {reason}");
     reasons.iter().map(one).collect::<Vec<_>>().join("; ")
@@ -56,6 +59,9 @@ impl From<OrderError> for Failed {
             OrderError::Damaged(_) => FailureKind::Damaged,
             OrderError::Unavailable(_) => FailureKind::Unavailable,
             OrderError::PeersUnreachable(reasons) => FailureKind::PeersUnreachable {
+                peers: reasons.into_keys().collect(),
+            },
+            OrderError::WrongChildren(reasons) => FailureKind::WrongChildren {
                 peers: reasons.into_keys().collect(),
             },
             OrderError::Superseded(_) => FailureKind::Superseded,

@@ -5,12 +5,12 @@
 //! quarantined: they get no part of the search for some time, and the other workers continue without them. A run fails
 //! if too many attempts in a row commit no depth. Each attempt is one epoch (a period with a fixed set of workers).
 
-use crate::registry::{WorkerError, WorkerErrorKind};
+use crate::registry::{PeerFault, PeerReport, WorkerError, WorkerErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Number of times that two workers must fail to reach each other before one of them is quarantined. A single failure
-/// may be a consequence of the loss of a worker.
+/// Number of times that two workers must fail to reach each other, or that a worker must report wrong children from
+/// another one, before one of the two is quarantined. A single failure may be a consequence of the loss of a worker.
 const PAIR_LIMIT: u32 = 2;
 /// Total weight of a worker's own failures at which it is quarantined.
 const OWN_LIMIT: u32 = 9;
@@ -40,11 +40,31 @@ struct OwnFailures {
     reason: String,
 }
 
+/// A worker from which wrong children came, according to another worker.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Accusation {
+    /// Name of the reported worker.
+    of: String,
+    /// Name of the reporting worker.
+    by: String,
+}
+
+/// The accusations in which a worker is involved.
+#[derive(Debug, Default)]
+struct Involvement<'a> {
+    /// The workers that this one has reported, or that have reported it.
+    others: BTreeSet<&'a str>,
+    /// The workers that have reported this one.
+    by: BTreeSet<&'a str>,
+}
+
 /// Failures, losses and quarantines of the workers.
 #[derive(Debug, Default)]
 pub(super) struct FailureTracker {
     /// Number of times that the two workers of each pair failed to reach each other. The names in a pair are sorted.
     pairs: BTreeMap<(String, String), u32>,
+    /// Number of reports of each accusation.
+    accusations: BTreeMap<Accusation, u32>,
     own: BTreeMap<String, OwnFailures>,
     /// Number of losses of each worker since it last took part in a committed depth.
     losses: BTreeMap<String, u32>,
@@ -54,16 +74,18 @@ pub(super) struct FailureTracker {
 
 impl FailureTracker {
     pub(super) fn note(&mut self, error: &WorkerError) {
-        for (one, other) in &error.unreachable {
-            let pair = if one < other {
-                (one, other)
-            } else {
-                (other, one)
+        for PeerReport { by, of, fault } in &error.reports {
+            let (by, of) = (by.clone(), of.clone());
+            let count = match fault {
+                PeerFault::WrongChildren => {
+                    self.accusations.entry(Accusation { of, by }).or_default()
+                }
+                PeerFault::Unreachable if by < of => self.pairs.entry((by, of)).or_default(),
+                PeerFault::Unreachable => self.pairs.entry((of, by)).or_default(),
             };
-            let pair = (pair.0.clone(), pair.1.clone());
-            *self.pairs.entry(pair).or_default() += 1;
+            *count += 1;
         }
-        if error.unreachable.is_empty() {
+        if error.reports.is_empty() {
             let own = self.own.entry(error.worker.clone()).or_default();
             own.weight += match error.kind {
                 WorkerErrorKind::Transient => 1,
@@ -83,6 +105,7 @@ impl FailureTracker {
     /// committed in which these workers took part.
     pub(super) fn forget(&mut self, workers: &[&str]) {
         self.pairs.clear();
+        self.accusations.clear();
         self.own.clear();
         self.losses
             .retain(|worker, _| !workers.contains(&worker.as_str()));
@@ -95,13 +118,16 @@ impl FailureTracker {
         if workers.len() < 2 {
             return None;
         }
-        let found = self.cut_off(workers).or_else(|| self.failing(workers));
+        let found = self.wrong(workers).or_else(|| self.cut_off(workers));
+        let found = found.or_else(|| self.failing(workers));
         let (worker, reason) = found.or_else(|| match workers.len() > wanted {
             true => self.dying(workers),
             false => None,
         })?;
         self.pairs
             .retain(|(one, other), _| *one != worker && *other != worker);
+        self.accusations
+            .retain(|Accusation { of, by }, _| *of != worker && *by != worker);
         self.own.remove(&worker);
         let before = self.quarantines.entry(worker.clone()).or_default();
         let how_long = FIRST_QUARANTINE.saturating_mul(1 << (*before).min(16));
@@ -111,6 +137,40 @@ impl FailureTracker {
             reason,
             how_long: how_long.min(MAX_QUARANTINE),
         })
+    }
+
+    /// Returns the worker that is the most likely cause of reports of wrong children, and the reason to quarantine it.
+    /// Returns `None` if no accusation was reported [`PAIR_LIMIT`] times.
+    ///
+    /// A reporting worker may itself be faulty: it may compute wrong scores when it checks the children of others.
+    /// Therefore, the cause is the worker that most other workers have reported or been reported by. If several are equal,
+    /// which is always so with two workers, it is the one that most others have reported, and otherwise the one with the
+    /// greatest name.
+    fn wrong(&self, workers: &[&str]) -> Option<(String, String)> {
+        let is_here = |name: &String| workers.contains(&name.as_str());
+        let accusations: Vec<_> = self
+            .accusations
+            .iter()
+            .filter(|(Accusation { of, by }, _)| is_here(of) && is_here(by))
+            .collect();
+        if !accusations.iter().any(|(_, count)| **count >= PAIR_LIMIT) {
+            return None;
+        }
+        let mut involved: BTreeMap<&str, Involvement<'_>> = BTreeMap::new();
+        for (Accusation { of, by }, _) in accusations {
+            let reported = involved.entry(of).or_default();
+            reported.others.insert(by);
+            reported.by.insert(by);
+            involved.entry(by).or_default().others.insert(of);
+        }
+        let weight = |(_, one): &(&str, Involvement<'_>)| (one.others.len(), one.by.len());
+        let (worker, Involvement { others, by }) = involved.into_iter().max_by_key(weight)?;
+        let join = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
+        let reason = match by.is_empty() {
+            true => format!("it alone reported wrong children from {}", join(others)),
+            false => format!("it sent wrong children, as reported by {}", join(by)),
+        };
+        Some((worker.to_owned(), reason))
     }
 
     /// Returns the worker with the most unreachable peers, and the reason to quarantine it. Returns `None` if no pair
@@ -287,11 +347,73 @@ mod tests {
         assert_eq!(failures.exclude(&["a", "b"], 1), None);
     }
 
-    fn unreachable(pairs: &[(&str, &str)]) -> WorkerError {
-        let pair = |(one, other): &(&str, &str)| ((*one).to_owned(), (*other).to_owned());
+    /// Returns an error with reports, each of which names the reporting and the reported worker.
+    fn reports(fault: PeerFault, pairs: &[(&str, &str)]) -> WorkerError {
+        let report = |(by, of): &(&str, &str)| PeerReport {
+            by: (*by).to_owned(),
+            of: (*of).to_owned(),
+            fault,
+        };
         WorkerError {
-            unreachable: pairs.iter().map(pair).collect(),
+            reports: pairs.iter().map(report).collect(),
             ..WorkerError::failed(pairs[0].0, "no answer")
+        }
+    }
+
+    fn unreachable(pairs: &[(&str, &str)]) -> WorkerError {
+        reports(PeerFault::Unreachable, pairs)
+    }
+
+    /// Returns the exclusion after two failures with the same reports of wrong children.
+    fn excluded(workers: &[&str], pairs: &[(&str, &str)]) -> Exclusion {
+        let mut failures = FailureTracker::default();
+        failures.note(&reports(PeerFault::WrongChildren, pairs));
+        assert_eq!(failures.exclude(workers, 1), None);
+        failures.note(&reports(PeerFault::WrongChildren, pairs));
+        let exclusion = failures.exclude(workers, 1).unwrap();
+        assert_eq!(failures.exclude(workers, 1), None);
+        exclusion
+    }
+
+    #[test]
+    fn of_two_workers_the_one_that_is_reported_for_wrong_children_is_quarantined() {
+        for (by, of) in [("a", "b"), ("b", "a")] {
+            let exclusion = excluded(&["a", "b"], &[(by, of)]);
+            assert_eq!(exclusion.worker, of);
+            let reason = format!("it sent wrong children, as reported by {by}");
+            assert_eq!(exclusion.reason, reason);
+        }
+        // Nothing distinguishes two workers that report each other.
+        let both = [("a", "b"), ("b", "a")];
+        assert_eq!(excluded(&["a", "b"], &both).worker, "b");
+    }
+
+    #[test]
+    fn sender_or_receiver_of_most_wrong_children_is_quarantined() {
+        let all = ["a", "b", "c"];
+        // All others report the sender.
+        let exclusion = excluded(&all, &[("b", "a"), ("c", "a")]);
+        assert_eq!(exclusion.worker, "a");
+        let reason = "it sent wrong children, as reported by b, c";
+        assert_eq!(exclusion.reason, reason);
+        // A receiver that reports all others is faulty itself.
+        let exclusion = excluded(&all, &[("a", "b"), ("a", "c")]);
+        assert_eq!(exclusion.worker, "a");
+        let reason = "it alone reported wrong children from b, c";
+        assert_eq!(exclusion.reason, reason);
+        // Such a receiver may also send wrong children.
+        let pairs = [("a", "b"), ("a", "c"), ("b", "a")];
+        assert_eq!(excluded(&all, &pairs).worker, "a");
+        assert_eq!(excluded(&all, &[("c", "a")]).worker, "a");
+    }
+
+    #[test]
+    fn committed_depth_clears_reports_of_wrong_children() {
+        let mut failures = FailureTracker::default();
+        for _ in 0..4 {
+            failures.note(&reports(PeerFault::WrongChildren, &[("a", "b")]));
+            assert_eq!(failures.exclude(&["a", "b"], 1), None);
+            failures.forget(&["a", "b"]);
         }
     }
 

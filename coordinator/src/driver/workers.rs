@@ -19,8 +19,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Time to wait for the other workers' answers after one worker reports an unreachable peer. The other answers may
-/// also name unreachable peers. Together, the answers show which worker most of the others cannot reach.
+/// Time to wait for the other workers' answers after one worker reports a peer. The other answers may also report peers.
+/// Together, the answers show which worker is the cause.
 const PEER_REPORT_TIME: Duration = Duration::from_millis(500);
 
 /// Maximum time to wait until the workers have stopped searching.
@@ -109,7 +109,7 @@ impl EpochWorkers {
                     Some(answer) => answers[index] = Some(answer),
                     None => return Err(unexpected_answer(&self.members[index].name)),
                 },
-                Ok((_, Err(error))) if error.unreachable.is_empty() => return Err(error),
+                Ok((_, Err(error))) if error.reports.is_empty() => return Err(error),
                 Ok((_, Err(error))) => return Err(collect_peer_reports(error, asked).await),
                 Err(error) => return Err(internal_error("coordinator", &error)),
             }
@@ -330,15 +330,14 @@ fn select(depth: u32, cut: &Cut, validation: Validation) -> Select {
     }
 }
 
-/// Waits for the other workers' answers for at most [`PEER_REPORT_TIME`], and adds the unreachable peers that they
-/// report to `error`.
+/// Waits for the other workers' answers for at most [`PEER_REPORT_TIME`], and adds their reports about peers to `error`.
 async fn collect_peer_reports(mut error: WorkerError, mut asked: JoinSet<Answered>) -> WorkerError {
     let until = Instant::now() + PEER_REPORT_TIME;
     while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
         match answer {
             // A worker was lost, which explains why other workers cannot reach it.
             Ok((_, Err(other))) if other.kind == WorkerErrorKind::Gone => return other,
-            Ok((_, Err(other))) => error.unreachable.extend(other.unreachable),
+            Ok((_, Err(other))) => error.reports.extend(other.reports),
             _ => {}
         }
     }

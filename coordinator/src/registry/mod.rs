@@ -8,7 +8,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use orders::{WorkerError, WorkerErrorKind};
+pub(crate) use orders::{PeerFault, PeerReport, WorkerError, WorkerErrorKind};
 pub use state::{LostWorker, WorkerRegistry};
 pub(crate) use state::{Member, RequestCounts};
 pub use status::{Expansion, WorkerState, WorkerStatus};

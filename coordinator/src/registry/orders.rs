@@ -18,8 +18,27 @@ pub(crate) struct WorkerError {
     pub(crate) worker: String,
     pub(crate) reason: String,
     pub(crate) kind: WorkerErrorKind,
-    /// Pairs of workers that cannot reach each other. Empty if the error has another cause.
-    pub(crate) unreachable: Vec<(String, String)>,
+    /// What workers report about each other. Empty if the error involves no other worker.
+    pub(crate) reports: Vec<PeerReport>,
+}
+
+/// A worker's report that its exchange with another worker has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PeerReport {
+    /// Name of the reporting worker.
+    pub(crate) by: String,
+    /// Name of the reported worker.
+    pub(crate) of: String,
+    pub(crate) fault: PeerFault,
+}
+
+/// The reason for a [`PeerReport`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerFault {
+    /// The two workers cannot reach each other. Either of them may be the cause.
+    Unreachable,
+    /// The reported worker has sent wrong children, unless the reporting worker checks them wrongly.
+    WrongChildren,
 }
 
 /// Kind of a [`WorkerError`], which determines how the coordinator reacts.
@@ -41,7 +60,7 @@ impl WorkerError {
             worker: worker.to_owned(),
             reason: reason.to_owned(),
             kind: WorkerErrorKind::Failed,
-            unreachable: Vec::new(),
+            reports: Vec::new(),
         }
     }
 
@@ -59,13 +78,24 @@ impl WorkerError {
                 error.kind = WorkerErrorKind::Transient;
             }
             FailureKind::PeersUnreachable { peers } => {
-                let pairs = peers.into_iter().map(|peer| (worker.to_owned(), peer));
-                error.unreachable.extend(pairs);
+                error.report(peers, PeerFault::Unreachable);
+            }
+            FailureKind::WrongChildren { peers } => {
+                error.report(peers, PeerFault::WrongChildren);
             }
             FailureKind::Damaged => error.kind = WorkerErrorKind::Damaged,
             FailureKind::BadOrder | FailureKind::Worker => {}
         }
         error
+    }
+
+    fn report(&mut self, peers: Vec<String>, fault: PeerFault) {
+        let report = |of| PeerReport {
+            by: self.worker.clone(),
+            of,
+            fault,
+        };
+        self.reports = peers.into_iter().map(report).collect();
     }
 }
 

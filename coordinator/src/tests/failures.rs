@@ -147,6 +147,45 @@ async fn worker_with_an_unusable_address_is_quarantined_and_the_others_continue(
     );
 }
 
+/// Returns a script of a worker that reports wrong children from the worker `peer` whenever it counts candidates.
+fn receiving_wrong_children(peer: &'static str) -> Script {
+    let mut has_peer = false;
+    Box::new(move |order| {
+        match order {
+            OrderKind::Prepare(prepare) => {
+                has_peer = prepare.members.iter().any(|one| one.name == peer);
+            }
+            OrderKind::Count(_) if has_peer => {
+                let peers = vec![peer.to_owned()];
+                return Reaction::Fail(FailureKind::WrongChildren { peers });
+            }
+            _ => {}
+        }
+        Reaction::Obey
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_sends_wrong_children_is_quarantined_instead_of_the_receiver() {
+    for (sender, receiver) in [("w0", "w1"), ("w1", "w0")] {
+        let cluster = Cluster::new();
+        let process = cluster.coordinator("a").await;
+        cluster.worker(&process, sender, obedient());
+        cluster.worker(&process, receiver, receiving_wrong_children(sender));
+        cluster.submit(&process, DEPTH).await;
+        cluster.wait_for(&process, RunState::Finished).await;
+        cluster.assert_finished(DEPTH).await;
+        let workers = process.coordinator.workers();
+        let quarantined: Vec<_> = workers
+            .iter()
+            .filter(|worker| worker.state == WorkerState::Quarantined)
+            .map(|worker| (worker.name.as_str(), worker.note.as_str()))
+            .collect();
+        let note = format!("it sent wrong children, as reported by {receiver}");
+        assert_eq!(quarantined, [(sender, note.as_str())]);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn run_fails_if_its_only_worker_keeps_failing_and_can_be_resubmitted() {
     let cluster = Cluster::new();

@@ -228,6 +228,9 @@ impl TryFrom<v1::Failed> for Failed {
             v1::FailureKind::PeerUnreachable => FailureKind::PeersUnreachable {
                 peers: failed.peers,
             },
+            v1::FailureKind::WrongChildren => FailureKind::WrongChildren {
+                peers: failed.peers,
+            },
             v1::FailureKind::Superseded => FailureKind::Superseded,
             v1::FailureKind::Worker => FailureKind::Worker,
         };
@@ -248,6 +251,10 @@ impl From<Failed> for v1::Failed {
             FailureKind::PeersUnreachable { peers: unreachable } => {
                 peers = unreachable;
                 v1::FailureKind::PeerUnreachable
+            }
+            FailureKind::WrongChildren { peers: senders } => {
+                peers = senders;
+                v1::FailureKind::WrongChildren
             }
             FailureKind::Superseded => v1::FailureKind::Superseded,
             FailureKind::Worker => v1::FailureKind::Worker,

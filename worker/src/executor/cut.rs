@@ -15,7 +15,7 @@ impl Executor {
         // The coordinator sends this order after all children of the depth have arrived, so all batches are checked.
         let faults = self.inbound.faults();
         if !faults.is_empty() {
-            return Err(OrderError::PeersUnreachable(faults));
+            return Err(OrderError::WrongChildren(faults));
         }
         let candidates = epoch.candidates(order.depth)?;
         let threads = self.threads;

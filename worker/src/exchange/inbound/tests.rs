@@ -208,9 +208,9 @@ fn child_whose_lines_do_not_match_its_cells_fails_the_spot_check() {
     assert!(!check.is_good(&mut scorer, &[lie], &sample("w2")));
     let faults = check.faults();
     assert!(faults["w1"].contains("3 lines"), "{faults:?}");
-    let error = Failed::from(OrderError::PeersUnreachable(faults));
+    let error = Failed::from(OrderError::WrongChildren(faults));
     let peers = ["w1".to_owned(), "w2".to_owned()].into();
-    assert_eq!(error.kind, FailureKind::PeersUnreachable { peers });
+    assert_eq!(error.kind, FailureKind::WrongChildren { peers });
     assert!(error.reason.contains("; worker w2: "), "{error:?}");
 }
 
