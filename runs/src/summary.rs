@@ -1,9 +1,10 @@
 //! Summaries of frontiers and of their parts.
 
 use crate::record::DepthWork;
-use hatebeam_game::Geometry;
+use hatebeam_game::{Geometry, WellError};
 use hatebeam_search::{DepthRecord, Digest, Node};
 use std::cmp::Ordering;
+use thiserror::Error;
 
 /// Summary of a frontier (the wells kept at one depth) or of a part of it. Summaries can be joined in any
 /// order.
@@ -20,6 +21,17 @@ pub struct FrontierSummary {
     /// The node with the most rows cleared, or `None` if there are no nodes. Ties are broken by the highest score, then by
     /// the lowest well.
     pub best: Option<Node>,
+}
+
+/// The reason why a summary does not describe a part of any frontier.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SummaryError {
+    /// A part has a best well exactly if it has wells.
+    #[error("the summary has a best well but no wells, or the reverse: its number of wells is {0}")]
+    Count(u64),
+    /// The best well is invalid.
+    #[error("the best well of the summary is invalid: {0}")]
+    BestWell(WellError),
 }
 
 impl Default for FrontierSummary {
@@ -48,6 +60,19 @@ impl FrontierSummary {
             });
         }
         summary
+    }
+
+    /// Checks a summary from another process.
+    ///
+    /// # Errors
+    /// Returns a [`SummaryError`] if no part of a frontier has this summary.
+    pub fn check(&self, geometry: Geometry) -> Result<(), SummaryError> {
+        if self.best.is_some() != (self.count > 0) {
+            return Err(SummaryError::Count(self.count));
+        }
+        let well = self.best.map(|node| node.well.unpack(geometry));
+        well.transpose().map_err(SummaryError::BestWell)?;
+        Ok(())
     }
 
     /// Adds the summary of another part of the same frontier.
@@ -92,4 +117,39 @@ fn by_lines(a: &Node, b: &Node) -> Ordering {
     (a.lines, a.score)
         .cmp(&(b.lines, b.score))
         .then(b.well.cmp(&a.well))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::Well;
+    use hatebeam_search::NodeWell;
+
+    #[test]
+    fn summary_without_a_valid_best_well_is_refused() {
+        let geometry = Geometry::STANDARD;
+        let node = Node {
+            score: 5,
+            well: NodeWell::pack(geometry, &Well::EMPTY),
+            lines: 0,
+            hint: 0,
+        };
+        let whole = FrontierSummary::of(&[node]);
+        assert_eq!(whole.check(geometry), Ok(()));
+        assert_eq!(FrontierSummary::default().check(geometry), Ok(()));
+        let without = FrontierSummary {
+            best: None,
+            ..whole
+        };
+        assert_eq!(without.check(geometry), Err(SummaryError::Count(1)));
+        let without = FrontierSummary { count: 0, ..whole };
+        assert_eq!(without.check(geometry), Err(SummaryError::Count(0)));
+        let well = NodeWell([0xff; 20]);
+        let invalid = FrontierSummary {
+            best: Some(Node { well, ..node }),
+            ..whole
+        };
+        let error = invalid.check(geometry).unwrap_err();
+        assert!(matches!(error, SummaryError::BestWell(_)), "{error}");
+    }
 }

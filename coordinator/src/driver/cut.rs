@@ -106,7 +106,13 @@ impl EpochWorkers {
             _ => None,
         };
         let mut sums = vec![DigitCounts::default(); queries.len()];
-        for histograms in self.ask_all(order, counted).await? {
+        let answers = self.ask_all(order, counted).await?;
+        for (member, histograms) in self.members.iter().zip(answers) {
+            let (found, expected) = (histograms.len(), queries.len());
+            if found != expected {
+                let reason = format!("it sent {found} histograms instead of {expected}");
+                return Err(WorkerError::failed(&member.name, &reason));
+            }
             for (sum, histogram) in sums.iter_mut().zip(&histograms) {
                 for counted in &histogram.counts {
                     sum.add(counted.digit, counted.count);

@@ -9,7 +9,7 @@ use super::workers::{EpochWorkers, Explored, internal_error};
 use crate::registry::Member;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
-use hatebeam_runs::{EndReason, Table, may_exceed_max_lines};
+use hatebeam_runs::{EndReason, SpecError, Table, may_exceed_max_lines};
 use hatebeam_search::gathered_layout;
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
@@ -51,6 +51,8 @@ pub(super) enum EpochEnd {
 impl RunDriver {
     /// Searches with these workers until the set of workers changes or the run ends.
     pub(super) async fn search(&mut self, workers: &EpochWorkers) -> Result<EpochEnd, EpochError> {
+        let geometry = self.manifest().spec.well.geometry();
+        let geometry = geometry.map_err(SpecError::from)?;
         let mut depth = self.prepare(workers).await?;
         self.note("");
         let mut pending: Option<Pending> = None;
@@ -76,8 +78,8 @@ impl RunDriver {
                 .explore(workers, depth, floor, pending.take(), &span)
                 .await?;
             self.measure(workers, parents, &explored);
-            let selecting = workers.select(&explored).instrument(span.clone());
-            let frontier = selecting.await?;
+            let selecting = workers.select(&explored, geometry);
+            let frontier = selecting.instrument(span.clone()).await?;
             self.seconds = seconds_before + began.elapsed().as_secs_f64();
             self.manifest_mut().seconds = self.seconds;
             cuts.add(

@@ -6,6 +6,7 @@ use super::uploaded::Uploaded;
 use crate::parts::Parts;
 use crate::registry::{Member, WorkerError, WorkerErrorKind, WorkerRegistry};
 use hatebeam_env::Env;
+use hatebeam_game::Geometry;
 use hatebeam_metrics::CoordinatorMetrics;
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
@@ -279,7 +280,11 @@ impl EpochWorkers {
     }
 
     /// Orders the workers to keep the survivors and to begin uploading them. Returns a summary of the new frontier.
-    pub(super) async fn select(&self, explored: &Explored) -> Result<FrontierSummary, WorkerError> {
+    pub(super) async fn select(
+        &self,
+        explored: &Explored,
+        geometry: Geometry,
+    ) -> Result<FrontierSummary, WorkerError> {
         let began = self.env.now();
         let select = |_| OrderKind::Select(explored.select.clone());
         let selected = |answer| match answer {
@@ -287,8 +292,11 @@ impl EpochWorkers {
             _ => None,
         };
         let mut frontier = FrontierSummary::default();
-        for part in self.ask_all(select, selected).await? {
-            frontier.join(&part);
+        let parts = self.ask_all(select, selected).await?;
+        for (member, part) in self.members.iter().zip(&parts) {
+            let checked = part.check(geometry);
+            checked.map_err(|error| internal_error(&member.name, &error))?;
+            frontier.join(part);
         }
         self.observe("select", began);
         Ok(frontier)

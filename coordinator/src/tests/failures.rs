@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
 use hatebeam_proto::messages::{AnswerKind, FailureKind, Hello, OrderKind};
 use hatebeam_runs::{EndReason, RunState};
-use hatebeam_search::MAX_LINES;
+use hatebeam_search::{MAX_LINES, Node, NodeWell};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,6 +114,45 @@ async fn failing_worker_is_quarantined_and_the_others_continue() {
     let workers = process.coordinator.workers();
     assert_eq!(workers[1].state, WorkerState::Quarantined);
     assert_eq!(workers[1].note, "it cannot");
+}
+
+/// Sends an invalid best well.
+fn spoil_best_well(answer: &mut AnswerKind) {
+    if let AnswerKind::Selected(frontier) = answer {
+        frontier.best = Some(Node {
+            score: 0,
+            well: NodeWell([0xff; 20]),
+            lines: 0,
+            hint: 0,
+        });
+    }
+}
+
+/// Sends fewer histograms than the order has queries.
+fn omit_histogram(answer: &mut AnswerKind) {
+    if let AnswerKind::Counted(histograms) = answer {
+        histograms.pop();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_with_invalid_answers_is_quarantined_and_the_others_continue() {
+    let alterations: [(fn(&mut AnswerKind), &str); 2] = [
+        (spoil_best_well, "the summary"),
+        (omit_histogram, "it sent 0 histograms instead of 1"),
+    ];
+    for (alter, note) in alterations {
+        let cluster = Cluster::new();
+        let process = cluster.coordinator("a").await;
+        cluster.worker(&process, "w0", Box::new(move |_| Reaction::Alter(alter)));
+        cluster.worker(&process, "w1", obedient());
+        cluster.submit(&process, DEPTH).await;
+        cluster.wait_for(&process, RunState::Finished).await;
+        cluster.assert_finished(DEPTH).await;
+        let worker = &process.coordinator.workers()[0];
+        assert_eq!(worker.state, WorkerState::Quarantined);
+        assert!(worker.note.contains(note), "{}", worker.note);
+    }
 }
 
 /// Returns a script of a worker that cannot connect to the address of the worker `peer`.
