@@ -11,10 +11,9 @@ use hatebeam_runs::{
 use std::sync::Arc;
 
 impl RunDriver {
-    /// Ends the run, saves its manifest, and sends its end event. First removes the workers' shard assignments. Returns
-    /// `false` if a client's update means that the run must be cancelled or searched further instead.
+    /// Ends the run, saves its manifest, and sends its end event. Returns `false` if a client's update means that the run
+    /// must be cancelled or searched further instead.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<bool, DriverError> {
-        self.parts.registry.set_shards(&[], &[]);
         // Clients may have changed the run since this end was decided, for example while its last depth was uploaded.
         let was_saved = self.manifest().end.is_some();
         self.apply_pending().await?;

@@ -40,6 +40,8 @@ impl RunDriver {
             let workers = EpochWorkers::new(&self.parts, members, epoch);
             let span = tracing::info_span!("epoch", epoch);
             let ended = self.search(&workers).instrument(span).await;
+            // The workers own no shards until the next epoch, whether there is one or the run ends.
+            self.parts.registry.set_shards(&[], &[]);
             self.manifest_mut().seconds = self.seconds;
             match ended {
                 Ok(EpochEnd::Run(end)) => {

@@ -249,6 +249,35 @@ async fn run_fails_if_its_only_worker_keeps_failing_and_can_be_resubmitted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn worker_is_drained_while_the_run_waits_for_another_one() {
+    let mut cluster = Cluster::new();
+    cluster.min_workers = 2;
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.worker(&process, "w1", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() == 2).await;
+    let state = || process.coordinator.workers()[0].state;
+    process.coordinator.drain("w0").unwrap();
+    assert_eq!(state(), WorkerState::Draining);
+    let note = "waiting for workers: 1 of 2";
+    cluster.wait(&process, |run| run.note == note).await;
+    assert_eq!(state(), WorkerState::Drained);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_have_no_shards_after_a_run_has_failed() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", failing(FailureKind::Worker));
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Failed).await;
+    process.coordinator.drain("w0").unwrap();
+    let worker = &process.coordinator.workers()[0];
+    assert_eq!((worker.state, worker.shards), (WorkerState::Drained, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn failed_run_is_charged_until_it_fails() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
