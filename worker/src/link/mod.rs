@@ -42,8 +42,9 @@ impl std::fmt::Debug for Session {
 /// Connector to other workers.
 #[tonic::async_trait]
 pub trait PeerLink: Send + Sync + 'static {
-    /// Prepares for streams to the peers of an epoch (a period with a fixed set of workers), without connecting to them. If
-    /// a peer stops responding, its streams fail after a timeout that is derived from `lost_after`.
+    /// Prepares for streams to the peers of an epoch (a period with a fixed set of workers), without connecting to them.
+    /// Streams to the peers of earlier epochs cannot be opened any more. If a peer stops responding, its streams fail after
+    /// a timeout that is derived from `lost_after`.
     ///
     /// # Errors
     /// Returns the names of the peers whose addresses are invalid, each with the reason.

@@ -23,8 +23,16 @@ use tonic::{Request, Response, Status, Streaming};
 #[derive(Debug)]
 pub(crate) struct GrpcPeers {
     tls: Option<Tls>,
-    /// Channels by address. A channel connects on first use, and is reused in later epochs.
-    channels: Mutex<BTreeMap<String, Channel>>,
+    /// Channels to the peers of the last epoch, by address. A channel connects on first use. The next epoch reuses the
+    /// channels to its peers and drops the others.
+    channels: Mutex<BTreeMap<String, PeerChannel>>,
+}
+
+#[derive(Clone, Debug)]
+struct PeerChannel {
+    channel: Channel,
+    /// The time from which the timeouts of the channel are derived.
+    lost_after: Duration,
 }
 
 impl GrpcPeers {
@@ -35,13 +43,19 @@ impl GrpcPeers {
         }
     }
 
-    fn channel(&self, peer: &Peer) -> Option<Channel> {
+    fn channel(&self, peer: &Peer) -> Option<PeerChannel> {
         lock(&self.channels).get(&peer.address).cloned()
     }
 
-    async fn prepare_channel(&self, peer: &Peer, lost_after: Duration) -> Result<(), WireError> {
-        if self.channel(peer).is_some() {
-            return Ok(());
+    /// Returns the channel of an earlier epoch if its timeouts are the same, or creates one.
+    async fn prepare_channel(
+        &self,
+        peer: &Peer,
+        lost_after: Duration,
+    ) -> Result<PeerChannel, WireError> {
+        let before = self.channel(peer);
+        if let Some(channel) = before.filter(|before| before.lost_after == lost_after) {
+            return Ok(channel);
         }
         let limits = Limits {
             lazy: true,
@@ -50,8 +64,10 @@ impl GrpcPeers {
             ping_answer: lost_after,
         };
         let channel = net::connect(&peer.address, self.tls.as_ref(), Role::Worker, &limits).await?;
-        lock(&self.channels).insert(peer.address.clone(), channel);
-        Ok(())
+        Ok(PeerChannel {
+            channel,
+            lost_after,
+        })
     }
 }
 
@@ -62,12 +78,18 @@ impl PeerLink for GrpcPeers {
         peers: &[Peer],
         lost_after: Duration,
     ) -> Result<(), BTreeMap<String, String>> {
-        let mut invalid = BTreeMap::new();
+        let (mut channels, mut invalid) = (BTreeMap::new(), BTreeMap::new());
         for peer in peers {
-            if let Err(error) = self.prepare_channel(peer, lost_after).await {
-                invalid.insert(peer.name.clone(), error.to_string());
+            match self.prepare_channel(peer, lost_after).await {
+                Ok(channel) => {
+                    channels.insert(peer.address.clone(), channel);
+                }
+                Err(error) => {
+                    invalid.insert(peer.name.clone(), error.to_string());
+                }
             }
         }
+        *lock(&self.channels) = channels;
         match invalid.is_empty() {
             true => Ok(()),
             false => Err(invalid),
@@ -81,7 +103,7 @@ impl PeerLink for GrpcPeers {
     ) -> Result<BoxStream<Result<PeerResponse, LinkError>>, LinkError> {
         let channel = self.channel(peer);
         let channel = channel.ok_or_else(|| LinkError::refused("the peer is not prepared"))?;
-        let mut client = PeersClient::new(channel)
+        let mut client = PeersClient::new(channel.channel)
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(MAX_MESSAGE);
         let requests = ReceiverStream::new(requests).map(v1::SendRequest::from);
@@ -247,6 +269,30 @@ mod tests {
         drop(free);
         let error = send(&closed, Vec::new()).await.unwrap_err();
         assert_eq!(error.kind, LinkErrorKind::Transient, "{error}");
+    }
+
+    #[tokio::test]
+    async fn only_channels_of_the_last_epoch_with_its_timeouts_are_kept() {
+        let peers = GrpcPeers::new(None);
+        let epoch = |numbers: &[u32]| -> Vec<Peer> {
+            let numbered = numbers.iter();
+            numbered
+                .map(|n| peer(&format!("w{n}"), &format!("http://worker-{n}:7801")))
+                .collect()
+        };
+        peers.prepare(&epoch(&[0, 1]), LOST_AFTER).await.unwrap();
+        peers.prepare(&epoch(&[1, 2]), LOST_AFTER).await.unwrap();
+        let kept = || -> Vec<(String, Duration)> {
+            let channels = lock(&peers.channels);
+            let kept = channels.iter();
+            kept.map(|(address, kept)| (address.clone(), kept.lost_after))
+                .collect()
+        };
+        let expected = |lost_after| [1, 2].map(|n| (format!("http://worker-{n}:7801"), lost_after));
+        assert_eq!(kept(), expected(LOST_AFTER));
+        let longer = 2 * LOST_AFTER;
+        peers.prepare(&epoch(&[1, 2]), longer).await.unwrap();
+        assert_eq!(kept(), expected(longer));
     }
 
     #[tokio::test]
