@@ -336,6 +336,28 @@ impl Objects {
         })
     }
 
+    /// Deletes several objects, in S3 up to 1,000 with one request. Ignores keys of objects that do not exist. The operation
+    /// is not atomic: after an error, some of the objects may have been deleted.
+    ///
+    /// # Errors
+    /// Returns an [`ObjectError`] if an object cannot be deleted.
+    pub fn delete_all<'a>(&'a self, keys: &'a [String]) -> Operation<'a, ()> {
+        Box::pin(async move {
+            keys.iter().try_for_each(|key| check_key(key))?;
+            let result = match &self.kind {
+                Kind::Folder(folder) => {
+                    let (folder, keys) = (folder.clone(), keys.to_vec());
+                    blocking(move || keys.iter().try_for_each(|key| folder.delete(key))).await
+                }
+                Kind::Memory(client) => client.delete_all(keys).await,
+                #[cfg(feature = "s3")]
+                Kind::S3(s3) => s3.delete_all(keys).await,
+            };
+            let deleted = keys.len() as u64;
+            self.counted(result, |counters, ()| count(&counters.deletes, deleted))
+        })
+    }
+
     /// Deletes all objects below a prefix and returns their number. The operation is not atomic: after an
     /// error, some of the objects may have been deleted.
     ///

@@ -2,6 +2,7 @@
 //! that the run's manifest does not name.
 
 use crate::manifest::Manifest;
+use crate::table::frontier_folder;
 use hatebeam_objects::{ObjectError, Objects};
 use std::collections::BTreeMap;
 
@@ -41,8 +42,7 @@ pub async fn collect_garbage(
     let mut garbage = Garbage::default();
     for folder in DEPTH_FOLDERS {
         for entry in objects.list(&format!("{prefix}/{folder}")).await? {
-            let key = entry.key.strip_prefix(&prefix).unwrap_or(&entry.key);
-            if !is_named(key.trim_start_matches('/')) {
+            if !is_named(relative(&entry.key, &prefix)) {
                 objects.delete(&entry.key).await?;
                 garbage.objects += 1;
                 garbage.bytes += entry.bytes;
@@ -50,6 +50,33 @@ pub async fn collect_garbage(
         }
     }
     Ok(garbage)
+}
+
+/// Deletes the tables of a depth that the manifest no longer keeps, except those of later epochs than its own: another
+/// coordinator has taken over the run and may need them.
+///
+/// # Errors
+/// Returns an error if objects cannot be listed or deleted. [`collect_garbage`] deletes the remaining objects.
+pub async fn delete_tables(
+    objects: &Objects,
+    manifest: &Manifest,
+    depth: u32,
+) -> Result<(), ObjectError> {
+    let prefix = manifest.prefix();
+    let folder = format!("{prefix}/{}", frontier_folder(depth));
+    let keys = objects.list(&folder).await?.into_iter();
+    let is_own = |key: &String| {
+        let object = DepthObject::parse(relative(key, &prefix));
+        object.is_some_and(|object| object.epoch <= manifest.epoch)
+    };
+    let keys: Vec<String> = keys.map(|entry| entry.key).filter(is_own).collect();
+    objects.delete_all(&keys).await
+}
+
+/// Returns a key without the run's prefix.
+fn relative<'a>(key: &'a str, prefix: &str) -> &'a str {
+    let rest = key.strip_prefix(prefix).unwrap_or(key);
+    rest.trim_start_matches('/')
 }
 
 /// Deletes all objects of a run except the files of its best game. Returns the number of deleted objects.

@@ -52,7 +52,7 @@ pub use endgame::{BestEnd, EndSearch, EndgameError};
 pub use error::ManifestError;
 pub use game_result::GameResult;
 #[cfg(feature = "objects")]
-pub use garbage::{Garbage, collect_garbage, remove_run};
+pub use garbage::{Garbage, collect_garbage, delete_tables, remove_run};
 #[cfg(feature = "objects")]
 pub use lease::{LEASE, coordinator_uri};
 pub use limits::{Limits, Usage, UsedShare, may_exceed_max_lines, seconds_of_hours};

@@ -30,7 +30,12 @@ pub struct Table {
 /// Returns the key of the object in which a worker stores its tables of a depth, relative to the run's prefix. `epoch` is
 /// the number of the epoch (a period with a fixed set of workers) in which the depth was searched.
 pub fn frontier_key(depth: u32, epoch: u64, worker: &str) -> String {
-    format!("frontier/{depth:05}/{epoch}-{worker}")
+    format!("{}/{epoch}-{worker}", frontier_folder(depth))
+}
+
+/// Returns the folder of the tables of a depth, relative to the run's prefix.
+pub(crate) fn frontier_folder(depth: u32) -> String {
+    format!("frontier/{depth:05}")
 }
 
 impl Table {

@@ -6,7 +6,9 @@ use super::failures::Retries;
 use super::state::RunDriver;
 use super::workers::{EpochWorkers, Explored, Uploads, internal_error};
 use hatebeam_cost::Micros;
-use hatebeam_runs::{CommittedDepth, DepthWork, FrontierSummary, SpecError, Table, check_tables};
+use hatebeam_runs::{
+    CommittedDepth, DepthWork, FrontierSummary, SpecError, Table, check_tables, delete_tables,
+};
 use hatebeam_search::DepthRecord;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
@@ -185,8 +187,8 @@ impl RunDriver {
     /// Deletes the tables of depths that are no longer kept. An error is only logged, since leftover tables do no harm.
     async fn delete_tables(&self, depths: Vec<u32>) {
         for depth in depths {
-            let prefix = format!("{}/frontier/{depth:05}", self.manifest().prefix());
-            if let Err(error) = self.parts.objects.delete_prefix(&prefix).await {
+            let deleted = delete_tables(&self.parts.objects, self.manifest(), depth).await;
+            if let Err(error) = deleted {
                 tracing::warn!(depth, %error, "cannot delete tables that are no longer kept");
             }
         }

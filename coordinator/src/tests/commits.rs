@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Process, obedient, unable_to_read_back};
 use super::support::Faults;
 use hatebeam_objects::faults::Operation;
-use hatebeam_runs::RunState;
+use hatebeam_runs::{Retention, RunState, frontier_key};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,4 +120,31 @@ async fn unreferenced_objects_are_removed_except_those_of_later_epochs() {
     for key in later {
         objects.size(&key).await.unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tables_of_later_epochs_stay_when_a_depth_is_no_longer_kept() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let objects = cluster.objects();
+    let put = async |name: &str| {
+        let key = format!("runs/{}/frontier/00002/{name}", cluster.run);
+        objects.put(&key, "x".into()).await.unwrap();
+        key
+    };
+    let (failed, later) = (put("0-w9").await, put("2-w9").await);
+    let own = format!("runs/{}/{}", cluster.run, frontier_key(2, 1, "w0"));
+    let mut submission = cluster.submission(30);
+    submission.keep = Retention::Last;
+    process.coordinator.submit(submission).await.unwrap();
+    cluster.worker(&process, "w0", obedient());
+    cluster.wait(&process, |run| run.depth() == 2).await;
+    objects.size(&own).await.unwrap();
+    // The run has only epoch 1 (a period with a fixed set of workers). Depth 2 is dropped when depth 3 is committed.
+    cluster.wait(&process, |run| run.depth() == 4).await;
+    for key in [failed, own] {
+        let missing = objects.size(&key).await.unwrap_err();
+        assert!(missing.is_not_found(), "{key}");
+    }
+    objects.size(&later).await.unwrap();
 }

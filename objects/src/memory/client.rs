@@ -189,6 +189,13 @@ impl Client {
         Ok(entries.len() as u64)
     }
 
+    pub(crate) async fn delete_all(&self, keys: &[String]) -> Result<(), ObjectError> {
+        for key in keys {
+            self.delete(key).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn list(&self, prefix: &str) -> Result<Vec<Entry>, ObjectError> {
         let below = prefix.to_owned();
         self.call(Operation::List, prefix, 0, move |contents| {

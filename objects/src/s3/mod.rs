@@ -198,9 +198,22 @@ impl S3 {
 
     pub(crate) async fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let listed = self.list_full(prefix).await?;
-        for some in listed.chunks(MAX_DELETED_AT_ONCE) {
+        let keys: Vec<String> = listed.into_iter().map(|(key, _)| key).collect();
+        self.delete_full(&keys, prefix).await?;
+        Ok(keys.len() as u64)
+    }
+
+    pub(crate) async fn delete_all(&self, keys: &[String]) -> Result<(), ObjectError> {
+        let first = keys.first().map_or("", String::as_str);
+        let full: Vec<String> = keys.iter().map(|key| self.full(key)).collect();
+        self.delete_full(&full, first).await
+    }
+
+    /// Deletes objects with these full keys. An error that concerns no single object names `what`.
+    async fn delete_full(&self, keys: &[String], what: &str) -> Result<(), ObjectError> {
+        for some in keys.chunks(MAX_DELETED_AT_ONCE) {
             let mut delete = Delete::builder().quiet(true);
-            for (key, _) in some {
+            for key in some {
                 let object = ObjectIdentifier::builder().key(key).build();
                 delete =
                     delete.objects(object.expect("a key is set, which is the only required field"));
@@ -216,9 +229,11 @@ impl S3 {
                 )
                 .send()
                 .await
-                .map_err(self.failed(prefix))?;
-            if let Some(error) = answer.errors().first() {
-                let key = error.key().unwrap_or(prefix);
+                .map_err(self.failed(what))?;
+            // Some servers report objects that do not exist.
+            let mut errors = answer.errors().iter();
+            if let Some(error) = errors.find(|error| error.code() != Some("NoSuchKey")) {
+                let key = error.key().unwrap_or(what);
                 let code = error.code().unwrap_or_default();
                 return Err(failure::of_code(
                     self.store(),
@@ -228,7 +243,7 @@ impl S3 {
                 ));
             }
         }
-        Ok(listed.len() as u64)
+        Ok(())
     }
 
     /// Returns the full key and the length of each object below a prefix.

@@ -172,7 +172,13 @@ async fn lists(objects: &Objects) {
         ["lists", "listsother"]
     );
     assert_eq!(objects.list_dirs("lists/b").await.unwrap(), [""; 0]);
-    assert_eq!(objects.delete_prefix("lists").await.unwrap(), 5);
+    let some = ["lists/b/1", "lists/none", "lists/a-b"].map(str::to_owned);
+    objects.delete_all(&some).await.unwrap();
+    objects.delete_all(&[]).await.unwrap();
+    let rest = objects.list("lists").await.unwrap();
+    let keys: Vec<&str> = rest.iter().map(|entry| entry.key.as_str()).collect();
+    assert_eq!(keys, ["lists/a/1", "lists/a/x/2", "lists/c"]);
+    assert_eq!(objects.delete_prefix("lists").await.unwrap(), 3);
     assert_eq!(objects.list("").await.unwrap(), [entry("listsother/1")]);
     objects.delete_prefix("listsother").await.unwrap();
 }
