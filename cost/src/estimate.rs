@@ -20,7 +20,8 @@ const MODEL_RANGE: [f64; 2] = [0.8, 1.5];
 /// Lowest and highest likely ratio of the real time to a time that is computed from an earlier run. The earlier run may
 /// have had a different width and different workers.
 const MEASURED_RANGE: [f64; 2] = [0.7, 1.6];
-/// Lowest and highest likely ratio of the real time to the model's time if only the machines' thread counts are known.
+/// Lowest and highest likely ratio of the real time to the model's time if only the machines' thread counts are known, or
+/// if the model does not contain the quiescence.
 const GUESSED_RANGE: [f64; 2] = [0.5, 2.5];
 /// Minimum number of depths of an earlier run whose speed is used. The first depths of a run are narrow.
 const MIN_DEPTHS: u32 = 30;
@@ -103,6 +104,12 @@ pub fn estimate(inputs: &EstimateInputs) -> Estimate {
     });
     let models: Vec<DepthModel> = models.collect();
     warnings.extend(memory_warning(&machines, &models));
+    if !inputs.model.has_time {
+        warnings.push(
+            "The time and the cost are rough guesses: the model does not contain this quiescence."
+                .to_owned(),
+        );
+    }
     let speed = speed(inputs, &machines, &models);
     let [few, many] = inputs.depths.map(f64::from);
     let seconds = [
@@ -218,7 +225,10 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
     let (seconds, puts) = slowest.map_or((0.0, 0.0), |depth| (depth.seconds, depth.puts));
     let by_model = |range, machines: &str| Speed {
         seconds,
-        range,
+        range: match inputs.model.has_time {
+            true => range,
+            false => GUESSED_RANGE,
+        },
         puts,
         basis: format!("`hatebeam plan`'s model of a cluster, with {machines}"),
     };
@@ -351,6 +361,18 @@ mod tests {
         assert!(odd.basis.contains("only the thread count"), "{odd:?}");
         let tight = estimate(&estimate_of(1 << 30, vec![worker("", Some(0.0))]));
         assert!(tight.warnings[0].contains("may not fit"), "{tight:?}");
+    }
+
+    #[test]
+    fn estimate_warns_if_the_model_does_not_contain_the_quiescence() {
+        let workers = vec![worker(DEFAULT_INSTANCE, Some(3.456))];
+        let mut inputs = estimate_of(25_000_000, workers);
+        let known = estimate(&inputs);
+        inputs.model.has_time = false;
+        let guessed = estimate(&inputs);
+        assert!(guessed.warnings[0].contains("rough guesses"), "{guessed:?}");
+        assert!(guessed.seconds[0] < known.seconds[0]);
+        assert!(guessed.seconds[1] > known.seconds[1]);
     }
 
     #[test]

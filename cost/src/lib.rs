@@ -18,8 +18,8 @@ pub use instances::{InstanceType, Market, PriceTable, S3Prices, UnknownInstance}
 pub use ledger::{MAX_HOURS, MachineUsage, UsageLedger};
 pub use machine::{ActiveProcess, MAX_PRICE, MAX_TEXT, Machine, one_per_machine};
 pub use model::{
-    BENCHMARK_NS, Beam, Bottleneck, DepthModel, MAX_WORKERS, MachineProfile, ModelInputs,
-    ProgramConstants, fewest_workers, model_depth,
+    BENCHMARK_NS, Beam, Bottleneck, DepthModel, MAX_WORKERS, MEMORY_OF_PROCESS, MEMORY_PER_WELL,
+    MachineProfile, ModelInputs, ProgramConstants, fewest_workers, model_depth,
 };
 pub use money::{Micros, NotDollars};
 pub use plan::{MachineCounts, NotCounts, Plan, PlannedRun, Plans, TooSmall};

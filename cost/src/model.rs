@@ -20,6 +20,11 @@ const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
 const BENCHMARK_NETWORK_NS: f64 = 301.0;
 /// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
+/// Upper bound on the memory of a worker per well that its tables of candidates keep, in bytes, without the buffers of
+/// the threads.
+pub const MEMORY_PER_WELL: u64 = 100;
+/// Upper bound on the memory that a process needs in addition to its wells, in bytes.
+pub const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Size of a child in memory.
 const CHILD_BYTES: f64 = size_of::<Node>() as f64;
 
@@ -99,7 +104,11 @@ pub struct ModelInputs {
     pub upload_bytes_per_second: f64,
     /// Writes per second that the object store accepts.
     pub puts_per_second: f64,
-    /// Memory in bytes for each well that a worker holds, excluding the buffers of the threads.
+    /// Whether the times are those of the quiescence. If not, they are a rough guess.
+    pub has_time: bool,
+    /// Number of wells that the tables of candidates keep for each well of the width.
+    pub gathered_per_well: f64,
+    /// Memory in bytes for each well that the tables of candidates keep, excluding the buffers of the threads.
     pub memory_per_well: f64,
     /// Additional memory of the process, in bytes.
     pub memory_base: f64,
@@ -121,6 +130,8 @@ impl ModelInputs {
             EvaluatorKind::Network(_) => BENCHMARK_NETWORK_NS - BENCHMARK_NS,
             _ => BENCHMARK_KNEWJADE_NS - BENCHMARK_NS,
         };
+        // With `first-of-best`, a depth has another step, which the model does not contain.
+        let gathered = quiescence.children_per_well();
         let quiescence = match quiescence {
             Quiescence::Off => 0.0,
             // Only `forced` was measured. Its time is used for every kind of quiescence.
@@ -152,8 +163,10 @@ impl ModelInputs {
             put_variation: 0.5,
             upload_bytes_per_second: 340e6,
             puts_per_second: 3500.0,
-            memory_per_well: 100.0,
-            memory_base: 210e6,
+            has_time: gathered.is_none(),
+            gathered_per_well: gathered.unwrap_or(1) as f64,
+            memory_per_well: MEMORY_PER_WELL as f64,
+            memory_base: MEMORY_OF_PROCESS as f64,
             memory_share: 0.9,
             program,
         }
@@ -485,10 +498,11 @@ fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f
     // For each peer, a worker holds the batches that wait to be sent, and the batch that is being filled.
     let batches = (program.queued_batches + 1) * program.batch_children;
     let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
+    let gathered = wells * inputs.gathered_per_well;
     // Each thread collects children for each of the worker's tables of candidates.
-    let tables = (wells / TABLE_WELLS as f64).ceil() as u64;
+    let tables = (gathered / TABLE_WELLS as f64).ceil() as u64;
     let buffers = machine.threads * buffer_bytes(tables) as f64;
-    inputs.memory_per_well * wells + buffers + inputs.memory_base + (workers - 1.0) * peer
+    inputs.memory_per_well * gathered + buffers + inputs.memory_base + (workers - 1.0) * peer
 }
 
 /// Children of a depth that one worker generates for another.

@@ -2,15 +2,12 @@
 
 use crate::retention::Retention;
 use crate::spec::LoopRule;
+use hatebeam_cost::{MEMORY_OF_PROCESS, MEMORY_PER_WELL};
 use hatebeam_search::{Quiescence, TABLE_WELLS, buffer_bytes};
 
-/// Upper bound on the memory per well of the beam's width, in bytes, without the buffers of the threads.
-const MEMORY_PER_WELL: u64 = 100;
 /// Upper bound on the memory per well of width that the loop rule needs, in bytes: ten wells of the past, measured at a
 /// width of 1,000 (fewer in wider beams), with 60 bytes each, and the edges of a depth.
 const MEMORY_OF_LOOPS_PER_WELL: u64 = 700;
-/// Upper bound on the memory that the process needs in addition to its wells, in bytes.
-const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per stored well, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 

@@ -80,6 +80,10 @@ fn earlier_run(run: &v1::RunStatus) -> Option<EarlierRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::missing_memory;
+    use crate::registry::Member;
+    use hatebeam_runs::{Manifest, Retention};
+    use hatebeam_search::{MIN_SHARD_WELLS, Quiescence, ShardLayout};
     use serde_json::json;
 
     fn request(width: u64, keep: &str) -> EstimateRequest {
@@ -125,6 +129,38 @@ mod tests {
         // The run has not committed a depth yet.
         assert_eq!(depths(&run(replay, 0)), Some(0));
         assert_eq!(depths(&v1::RunStatus::default()), None);
+    }
+
+    #[test]
+    fn beam_that_a_coordinator_refuses_may_not_fit() {
+        let (memory_bytes, threads) = (8_000_000_000, 4);
+        let member = Member {
+            name: "w0".to_owned(),
+            address: String::new(),
+            threads,
+            memory_bytes,
+            session: 1,
+        };
+        let worker = v1::WorkerStatus {
+            threads,
+            memory_bytes,
+            ..v1::WorkerStatus::default()
+        };
+        for (quiescence, fits) in [(Quiescence::First, true), (Quiescence::FirstOfBest, false)] {
+            let mut request = request(40_000_000, "");
+            request.form.spec.evaluator.quiescence = quiescence;
+            request.workers = vec![worker.clone()];
+            let spec = request.form.spec.clone();
+            let shards = ShardLayout::default_shards(spec.width);
+            let manifest = Manifest::new("r".to_owned(), spec, Retention::All, shards, 0);
+            let members = std::slice::from_ref(&member);
+            let missing = missing_memory(members, &manifest, MIN_SHARD_WELLS);
+            assert_eq!(missing.is_none(), fits);
+            let estimate = estimate(&request, ObjectStorePrices::default()).unwrap();
+            let is_warned = |text| estimate.warnings.iter().any(|one| one.contains(text));
+            assert_eq!(!is_warned("may not fit"), fits, "{estimate:?}");
+            assert_eq!(!is_warned("rough guesses"), fits, "{estimate:?}");
+        }
     }
 
     #[test]

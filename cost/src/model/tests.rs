@@ -229,6 +229,19 @@ fn each_thread_needs_memory_for_its_buffers() {
 }
 
 #[test]
+fn children_that_are_scored_again_need_memory() {
+    let of = |quiescence| ModelInputs::measured(EvaluatorKind::Patterns, quiescence, PROGRAM);
+    let (one, best) = (of(Quiescence::First), of(Quiescence::FirstOfBest));
+    assert!(one.has_time && !best.has_time);
+    let memory = |inputs, width| depth(inputs, &machine(), width, 2).memory_bytes;
+    assert_eq!(
+        memory(&best, 10_000_000),
+        memory(&one, 30_000_000),
+        "three children for each well are kept"
+    );
+}
+
+#[test]
 fn extreme_inputs_give_finite_results() {
     for width in [1, 2, 1 << 30] {
         for workers in [1, 2, 63, 4096] {
