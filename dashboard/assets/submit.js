@@ -12,6 +12,7 @@ const NETWORKS = [
   ["taught", "taught: a network that also learned from public games, which it replays in part"],
   ["relay", "relay: learned from its own searches and those of network; stronger, but not in wide beams"],
   ["chains", "chains: learned from its own searches; for wide beams with the quiescence first"],
+  ["selftaught", "selftaught: learned from its own longest games, which it replays in part; needs the loop rule"],
 ];
 const EVALUATORS = [
   ["patterns", "patterns: learned tables; twice as fast, but clears fewer lines"],
@@ -25,6 +26,10 @@ const QUIESCENCES = [
   ["first", "first: follow the first piece that cannot clear two lines (S in most wells)"],
   ["first-of-best", "first-of-best: first, but only for the best three children for each well kept"],
   ["single", "single: follow the first piece that clears exactly one line"],
+];
+const LOOPS = [
+  ["ignore", "ignore: the best game is cut short where the rule changes a piece"],
+  ["exact", "exact: the best game is valid to its end"],
 ];
 const KEEPS = [
   ["", "all depths, or every 4th depth for more than 100 million wells"],
@@ -52,7 +57,8 @@ class SubmitPage {
       group("Search",
         this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Doubling the width doubles the time and the cost, and gains a few lines.", { inputMode: "text", required: true }),
         this.fields.select("evaluator", "Evaluator", [...NETWORKS.filter(([name]) => name in networks), ...EVALUATORS], "Scores the wells. Each depth keeps the wells with the highest scores."),
-        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes two to three times as long, and with first seven times or longer.")),
+        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes two to three times as long, and with first seven times or longer."),
+        this.fields.select("loops", "Loop rule", LOOPS, "HATETRIS gives another piece if the game has already visited a well to which its piece can lead. This matters in games of more than about 300 pieces. Each worker then needs more memory, and all depths are kept.")),
       group("Limits",
         ...limitFields(this.fields)),
       group("Storage",
@@ -106,6 +112,7 @@ class SubmitPage {
         },
         start: this.readStart(),
         evaluator: { kind: this.evaluatorKind(), quiescence: this.fields.value("quiescence") },
+        loops: this.fields.value("loops"),
       },
       shards: this.fields.whole("shards", 1, 4096, 0),
       keep: this.fields.value("keep"),

@@ -320,9 +320,10 @@ const steps = {
     assert.match(evaluator.kind.network, /^[0-9a-f]{64}$/, "the specification has no digest of the network");
     assert.equal(evaluator.quiescence, "off");
     assert.deepEqual([keep, micros, seconds], ["4", 12_500_000, 5400]);
-    // Start a run from a position of a replay.
+    // Start a run from a position of a replay that applies the loop rule.
     await page.goto(`${url}#/submit`);
     await page.click("details summary");
+    await page.choose("#loops", "exact");
     await page.choose("#start", "replay");
     await page.click("button", "Submit …");
     await page.shows("Paste the replay.");
@@ -331,7 +332,9 @@ const steps = {
     await page.click("button", "Submit …");
     await page.click("dialog button", "Start");
     await page.until("location.hash === '#/run/patterns-100000-fake'");
-    assert.deepEqual(JSON.parse(JSON.parse(await send("submitted")).spec).start, { replay: { base2048: "௨ටໃݹ௨ටໃݹठ", piece: 5 } });
+    const { loops, start } = JSON.parse(JSON.parse(await send("submitted")).spec);
+    assert.equal(loops, "exact");
+    assert.deepEqual(start, { replay: { base2048: "௨ටໃݹ௨ටໃݹठ", piece: 5 } });
   },
 
   async "limits of an open run are changed"(page) {
