@@ -15,8 +15,7 @@ a key, remove the # before it. Each value below is the default, or a placeholder
 command, and its keys are the flags of that command. `hatebeam config check` checks this file and prints the effective \
 settings.";
 
-const SHARED_HEAD: &str =
-    "Flags for every command that reads the flag's environment variable. The section of a command takes precedence.";
+const SHARED_HEAD: &str = "Flags for every command that reads the flag's environment variable. The section of a command takes precedence.";
 
 /// Returns the text of a configuration file with a commented line for every flag of the program. `all` is the program's
 /// command line.

@@ -117,7 +117,9 @@ impl Coordinator {
     /// Returns an error if the run is invalid, conflicts with an existing run, or cannot be saved.
     pub async fn submit(&self, submission: Submission) -> Result<RunStatus, RequestError> {
         let invalid = |error: &dyn std::fmt::Display| RequestError::Invalid(error.to_string());
-        let checked = submission.spec.check_for_cluster();
+        let checked = submission.spec.check();
+        checked.map_err(|error| invalid(&error))?;
+        let checked = submission.spec.check_keep(submission.keep);
         checked.map_err(|error| invalid(&error))?;
         let checked = submission.spec.check_search(&self.0.settings.search);
         checked.map_err(|error| invalid(&error))?;

@@ -12,7 +12,7 @@
 use bytes::Bytes;
 use hatebeam_cost::Machine;
 use hatebeam_runs::{FoundNode, FrontierSummary, RunSpec, Table};
-use hatebeam_search::{CountQuery, NodeWell};
+use hatebeam_search::{ChangedPiece, CountQuery, NodeWell, Origin};
 use std::time::Duration;
 
 /// A message from a worker to the coordinator.
@@ -221,6 +221,8 @@ pub struct Expand {
     /// Initial floor (the lowest accepted rank) of all candidate tables, estimated to be a little below the cut. 0 if
     /// there is no estimate.
     pub floor: u64,
+    /// Number of wells in the frontier of all workers.
+    pub wells: u64,
 }
 
 /// An order to count the candidates whose rank begins with a prefix, grouped by the next 16-bit digit of the rank.
@@ -313,8 +315,8 @@ pub struct Prepared {
     pub fetched: u32,
 }
 
-/// Counters of a worker's expansion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Result of a worker's expansion.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expanded {
     /// Number of distinct children of each parent, summed over all parents.
     pub children: u64,
@@ -324,6 +326,8 @@ pub struct Expanded {
     pub sent_bytes: u64,
     /// Time of the expansion in microseconds, excluding the time spent waiting for other workers.
     pub busy_micros: u64,
+    /// Wells in which the loop rule changes the piece. Empty if the run ignores the loop rule.
+    pub changed: Vec<ChangedPiece>,
 }
 
 /// Counters of a worker's quiescence search.
@@ -387,7 +391,10 @@ pub enum FailureKind {
     /// The order is invalid or does not match the worker's state.
     BadOrder,
     /// A table or the evaluator's network is missing or damaged.
-    Damaged,
+    Damaged {
+        /// Depth of the table, if it is known.
+        depth: Option<u32>,
+    },
     /// The object store is unavailable. A later attempt may succeed.
     Unavailable,
     /// The exchange of children with other workers failed.
@@ -418,8 +425,32 @@ impl FailureKind {
 pub enum PeerRequest {
     /// The first message of a stream.
     Header(StreamHeader),
-    /// Children, packed by [`batch::pack`](crate::batch::pack).
-    Batch(Bytes),
+    /// A part of the sender's frontier. Comes before the first batch, and only if the run applies the loop rule.
+    Frontier(FrontierPart),
+    /// Children for the receiver's shards.
+    Batch(Batch),
+}
+
+/// Wells of a shard at the depth before that of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontierPart {
+    /// The shard.
+    pub shard: u32,
+    /// The next wells of the shard.
+    pub wells: Vec<NodeWell>,
+    /// For each well, the index of its parent in the frontier of the previous depth.
+    pub parents: Vec<u32>,
+    /// Whether the sender has no further wells.
+    pub last: bool,
+}
+
+/// Children for one worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The children, packed by [`batch::pack`](crate::batch::pack).
+    pub children: Bytes,
+    /// The origin of each child. Empty if the run ignores the loop rule.
+    pub origins: Vec<Origin>,
 }
 
 /// Origin of the children in a stream.

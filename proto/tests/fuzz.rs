@@ -72,6 +72,14 @@ fn valid_messages() -> Vec<Vec<u8>> {
             secret: vec![7; 16],
         }),
         batch: batch::pack(Geometry::STANDARD, &nodes(), false).into(),
+        parents: vec![1, u32::MAX],
+        pieces: vec![0, 6],
+        frontier: Some(v1::FrontierPart {
+            shard: 3,
+            wells: vec![1; 40],
+            parents: vec![0, 5],
+            last: true,
+        }),
     };
     let response = v1::SendResponse {
         shards: vec![0, 5, 4095],

@@ -4,14 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 use hatebeam_cost::Machine;
-use hatebeam_game::{Geometry, Rules};
+use hatebeam_game::{Geometry, Piece, Rules};
 use hatebeam_proto::convert::MessageError;
 use hatebeam_proto::messages::*;
 use hatebeam_proto::v1;
 use hatebeam_runs::{FoundNode, FrontierSummary, LoopRule, RunSpec, Start, Table, WellSpec};
 use hatebeam_search::{
-    CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Quiescence,
-    Weights,
+    ChangedPiece, CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell,
+    Origin, Quiescence, WELL_BYTES, Weights,
 };
 use proptest::prelude::*;
 use prost::Message;
@@ -149,12 +149,13 @@ fn query() -> impl Strategy<Value = CountQuery> {
 fn order() -> impl Strategy<Value = OrderKind> {
     prop_oneof![
         prepare().prop_map(|prepare| OrderKind::Prepare(Box::new(prepare))),
-        (any::<[u32; 2]>(), 0.0..1e6, any::<u64>()).prop_map(
-            |([depth, attempt], sigmas, floor)| OrderKind::Expand(Expand {
+        (any::<[u32; 2]>(), 0.0..1e6, any::<[u64; 2]>()).prop_map(
+            |([depth, attempt], sigmas, [floor, wells])| OrderKind::Expand(Expand {
                 depth,
                 attempt,
                 sigmas,
                 floor,
+                wells,
             })
         ),
         (any::<u32>(), prop::collection::vec(query(), 1..3))
@@ -200,7 +201,7 @@ fn summary() -> impl Strategy<Value = FrontierSummary> {
 fn failed() -> impl Strategy<Value = Failed> {
     let kind = prop_oneof![
         Just(FailureKind::BadOrder),
-        Just(FailureKind::Damaged),
+        any::<Option<u32>>().prop_map(|depth| FailureKind::Damaged { depth }),
         Just(FailureKind::Unavailable),
         prop::collection::vec(text(), 0..3)
             .prop_map(|peers| FailureKind::PeersUnreachable { peers }),
@@ -236,14 +237,22 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
     prop_oneof![
         any::<(u64, u32)>()
             .prop_map(|(wells, fetched)| AnswerKind::Prepared(Prepared { wells, fetched })),
-        any::<[u64; 4]>().prop_map(|[children, sent, sent_bytes, busy_micros]| {
-            AnswerKind::Expanded(Expanded {
-                children,
-                sent,
-                sent_bytes,
-                busy_micros,
-            })
-        }),
+        (
+            any::<[u64; 4]>(),
+            prop::collection::vec((text(), any::<char>()), 0..5),
+        )
+            .prop_map(|([children, sent, sent_bytes, busy_micros], changed)| {
+                let changed = changed.into_iter();
+                AnswerKind::Expanded(Expanded {
+                    children,
+                    sent,
+                    sent_bytes,
+                    busy_micros,
+                    changed: changed
+                        .map(|(well, piece)| ChangedPiece { well, piece })
+                        .collect(),
+                })
+            }),
         prop::collection::vec(histogram(), 0..3).prop_map(AnswerKind::Counted),
         (any::<bool>(), wells())
             .prop_map(|(dropped, tied)| AnswerKind::CutVerdict(CutVerdict { dropped, tied })),
@@ -293,9 +302,38 @@ fn peer_request() -> impl Strategy<Value = PeerRequest> {
                 secret: Secret(secret),
             })
         ),
-        prop::collection::vec(any::<u8>(), 0..50)
-            .prop_map(|batch| PeerRequest::Batch(batch.into())),
+        (
+            prop::collection::vec(any::<u8>(), 0..50),
+            prop::collection::vec((any::<u32>(), piece()), 0..5),
+        )
+            .prop_map(|(children, origins)| {
+                let origins = origins.into_iter();
+                PeerRequest::Batch(Batch {
+                    children: children.into(),
+                    origins: origins
+                        .map(|(parent, piece)| Origin { parent, piece })
+                        .collect(),
+                })
+            }),
+        (
+            any::<(u32, bool)>(),
+            prop::collection::vec((any::<[u8; WELL_BYTES]>(), any::<u32>()), 0..5),
+        )
+            .prop_map(|((shard, last), nodes)| {
+                let nodes = nodes.into_iter();
+                let (wells, parents) = nodes.map(|(well, parent)| (NodeWell(well), parent)).unzip();
+                PeerRequest::Frontier(FrontierPart {
+                    shard,
+                    wells,
+                    parents,
+                    last,
+                })
+            }),
     ]
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    prop::sample::select(&Piece::ALL[..])
 }
 
 fn peer_response() -> impl Strategy<Value = PeerResponse> {

@@ -8,6 +8,7 @@
 
 use crate::error::ManifestError;
 use crate::manifest::Manifest;
+use crate::past::PastSearch;
 use crate::read_back::{BestGame, GameError, GameSearch, ReadableRun};
 use crate::show::ShowError;
 use crate::spec::{LoopRule, StartingPosition};
@@ -15,11 +16,11 @@ use crate::stored_run::{FoundNode, StoredRun};
 use crate::table::Table;
 use bytes::Bytes;
 use hatebeam_env::{Env, Panicked};
-use hatebeam_game::{Emulator, Geometry};
+use hatebeam_game::{Backward, Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_report::Film;
-use hatebeam_search::{DepthRecord, Node, NodeWell, ShardLayout};
-use hatebeam_store::{Lookup, StoreError};
+use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, Past, ShardLayout, shard_starts};
+use hatebeam_store::{Lookup, StoreError, parent_of};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,6 +41,12 @@ pub trait ArchiveTables: Send {
     /// # Errors
     /// Returns an error if a table cannot be read.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
+
+    /// Calls `visit` with each node in the tables of a depth.
+    ///
+    /// # Errors
+    /// Returns an error if a table cannot be read.
+    fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError>;
 }
 
 /// The reason why a game cannot be read back from the object store.
@@ -212,6 +219,41 @@ impl Archive {
         }
     }
 
+    /// Returns an error that names the tables of a depth that have not been fetched yet, if there are any.
+    fn require_all(&self, depth: u32) -> Result<(), StoreError> {
+        let shards = 0..self.layout(depth).shards() as u32;
+        let is_missing = |shard: &u32| !self.shards.contains_key(&(depth, *shard));
+        let shards: Vec<u32> = shards.filter(is_missing).collect();
+        match shards.is_empty() {
+            true => Ok(()),
+            false => Err(StoreError::MissingTables { depth, shards }),
+        }
+    }
+
+    /// Returns all nodes of a depth after the first one.
+    fn nodes(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
+        self.require_all(depth)?;
+        let mut nodes = Vec::new();
+        self.tables.visit(depth, &mut |node| nodes.push(*node))?;
+        Ok(nodes)
+    }
+
+    /// Returns the parents of nodes at a depth.
+    fn parents(&self, depth: u32, nodes: &[Node]) -> Result<Vec<Node>, StoreError> {
+        let before = depth - 1;
+        if nodes.len() > MANY_NODES && before > self.run.start.depth() {
+            self.require_all(before)?;
+        }
+        let mut backward = Backward::new(&self.run.emulator);
+        let parents = nodes
+            .iter()
+            .map(|node| parent_of(self, &mut backward, depth, node));
+        let parents = parents.collect();
+        // There can be many, and no game is read back.
+        self.found.take();
+        parents
+    }
+
     /// Adds the newly fetched tables to `tables`, where lookups find them.
     fn add_new(&mut self) -> Result<(), StoreError> {
         for table in self.new.drain(..) {
@@ -313,6 +355,91 @@ impl ReadableRun for Archive {
     fn loops(&self) -> LoopRule {
         self.run.manifest.spec.loops
     }
+}
+
+/// Number of nodes from which all tables of a depth are fetched at once.
+const MANY_NODES: usize = 16;
+
+/// A frontier to which games lead.
+#[derive(Clone, Copy, Debug)]
+pub struct FrontierAt {
+    /// The depth.
+    pub depth: u32,
+    /// The division into shards, which determines the order of the wells.
+    pub layout: ShardLayout,
+}
+
+/// The games that lead to a frontier.
+#[derive(Clone, Debug)]
+pub struct FrontierGames {
+    /// The games. The wells of the frontier are ordered by shard, and within a shard by packed well.
+    pub past: Past,
+    /// For each shard, the index of its first well in the frontier.
+    pub starts: Vec<u32>,
+}
+
+impl FrontierGames {
+    /// Returns the game that leads to the start of a search.
+    pub fn of_start(
+        geometry: Geometry,
+        start: &StartingPosition,
+        layout: ShardLayout,
+    ) -> FrontierGames {
+        let past = Past::new(geometry, &start.wells);
+        let shard = past.newest().first().map(|well| layout.shard_of(well));
+        let wells = (0..layout.shards()).map(|at| usize::from(Some(at) == shard));
+        FrontierGames {
+            starts: shard_starts(wells),
+            past,
+        }
+    }
+}
+
+/// Finds the games that lead to a frontier after the first depth. `held` are the games that lead to another frontier of the
+/// run: the search ends where all games are known.
+///
+/// # Errors
+/// Returns a [`ReadError`] if tables cannot be fetched or do not contain a parent.
+pub async fn read_games(
+    env: &Env,
+    archive: Archive,
+    frontier: FrontierAt,
+    held: Option<Arc<Past>>,
+) -> Result<FrontierGames, ReadError> {
+    let FrontierAt { depth, layout } = frontier;
+    let mut begun: Option<(PastSearch, Vec<u32>)> = None;
+    let look = move |archive: &Archive| {
+        let (mut search, starts) = match begun.take() {
+            Some(begun) => begun,
+            None => {
+                let frontier = Frontier::new(depth, archive.nodes(depth)?, layout);
+                let starts = shard_starts(frontier.shards.iter().map(Vec::len));
+                (PastSearch::new(depth, frontier.shards.concat()), starts)
+            }
+        };
+        let start = &archive.run.start;
+        let known = loop {
+            let held = held.as_deref();
+            if let Some(past) = held.and_then(|held| held.rewound(search.depth(), &search.wells()))
+            {
+                break past;
+            }
+            if search.depth() == start.depth() {
+                break Past::new(archive.run.emulator.geometry(), &start.wells);
+            }
+            match archive.parents(search.depth(), search.nodes()) {
+                Ok(parents) => search.add(&parents),
+                Err(error) => {
+                    begun = Some((search, starts));
+                    return Err(error.into());
+                }
+            }
+        };
+        let past = search.after(known);
+        Ok(FrontierGames { past, starts })
+    };
+    let (_, games) = archive.look_up(env, look).await?;
+    Ok(games)
 }
 
 /// A game that was read back from the object store and verified by playing its keys.

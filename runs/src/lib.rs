@@ -27,6 +27,7 @@ mod names;
 mod needs;
 #[cfg(feature = "objects")]
 mod networks;
+mod past;
 mod progress;
 mod read_back;
 mod record;
@@ -45,7 +46,10 @@ mod versioned;
 mod weights;
 
 #[cfg(feature = "objects")]
-pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, read_game};
+pub use archive::{
+    Archive, ArchiveTables, Fetched, FrontierAt, FrontierGames, ReadBack, ReadError, read_game,
+    read_games,
+};
 pub use end::{EndReason, RunState, end_in_words};
 pub use endgame::{BestEnd, EndSearch, EndgameError};
 #[cfg(feature = "objects")]

@@ -210,7 +210,7 @@ impl Manifest {
             None => return Err(ManifestError::Damaged("the manifest has no format".into())),
         }
         let manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
-        manifest.spec.check_for_cluster()?;
+        manifest.spec.check()?;
         let lists = manifest.depths.iter().flat_map(|depth| &depth.tables);
         let mut shards = lists.map(|list| list.shards).chain([manifest.shards]);
         if let Some(shards) = shards.find(|&shards| !(1..=MAX_SHARDS).contains(&(shards as usize)))

@@ -65,4 +65,10 @@ impl ArchiveTables for MemoryArchive {
         let find = |well| nodes.and_then(|nodes| nodes.get(well)).copied();
         Ok(wells.iter().map(find).collect())
     }
+
+    fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
+        let nodes = self.0.get(&depth);
+        nodes.into_iter().flat_map(BTreeMap::values).for_each(visit);
+        Ok(())
+    }
 }

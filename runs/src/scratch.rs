@@ -88,6 +88,10 @@ impl ArchiveTables for ScratchTables {
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
         self.tables.multi_get(depth, wells)
     }
+
+    fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
+        self.tables.visit(depth, visit)
+    }
 }
 
 #[cfg(test)]

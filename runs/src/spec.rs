@@ -192,12 +192,9 @@ pub enum SpecError {
         /// Number of pieces in the replay.
         pieces: usize,
     },
-    /// A cluster cannot apply the loop rule.
-    #[error(
-        "the run has loops: exact, which a cluster does not support: search it on one machine with `hatebeam run`, or \
-         submit it with --loops ignore"
-    )]
-    LoopsInCluster,
+    /// The run needs the tables of all depths, but the retention rule drops some.
+    #[error("a run with loops: exact needs the wells of all depths, but keeps {0}: keep all")]
+    Keep(Retention),
     /// The replay clears more rows than a node can count.
     #[error("the replay to start from clears {0} lines: at most 65,000 are supported")]
     Lines(u32),
@@ -253,15 +250,15 @@ impl RunSpec {
         self.starting_position(geometry)
     }
 
-    /// Like [`RunSpec::check`], for a run in a cluster.
+    /// Checks that a run keeps the tables that its search needs: the loop rule depends on the wells of all depths.
     ///
     /// # Errors
-    /// Returns [`SpecError::LoopsInCluster`] if the search applies the loop rule, and the same errors as [`RunSpec::check`].
-    pub fn check_for_cluster(&self) -> Result<StartingPosition, SpecError> {
-        if self.loops == LoopRule::Exact {
-            return Err(SpecError::LoopsInCluster);
+    /// Returns [`SpecError::Keep`] if the run does not keep all tables, but needs them.
+    pub fn check_keep(&self, keep: Retention) -> Result<(), SpecError> {
+        match self.loops {
+            LoopRule::Exact if keep != Retention::All => Err(SpecError::Keep(keep)),
+            _ => Ok(()),
         }
-        self.check()
     }
 
     fn starting_position(&self, geometry: Geometry) -> Result<StartingPosition, SpecError> {

@@ -244,18 +244,13 @@ fn run_that_drops_tables_is_refused() {
     let dir = folder.path().join("run");
     for keep in [Retention::Last, Retention::Every(2)] {
         let error = Run::open_or_create(&dir, &spec(LoopRule::Exact), Some(keep)).unwrap_err();
-        assert!(matches!(error, RunError::Keep(_)), "{error}");
+        assert!(
+            matches!(error, RunError::Spec(SpecError::Keep(_))),
+            "{error}"
+        );
         assert!(!dir.exists());
     }
     drop(Run::open_or_create(&dir, &spec(LoopRule::Exact), None).unwrap());
     let error = Run::open(&dir, Some(Retention::Last)).unwrap_err();
     assert!(error.to_string().contains("keep all"), "{error}");
-}
-
-#[test]
-fn cluster_refuses_run_by_name_of_the_option() {
-    let error = spec(LoopRule::Exact).check_for_cluster().unwrap_err();
-    assert!(matches!(error, SpecError::LoopsInCluster));
-    assert!(error.to_string().contains("--loops ignore"), "{error}");
-    assert!(spec(LoopRule::Ignore).check_for_cluster().is_ok());
 }

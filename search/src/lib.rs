@@ -31,7 +31,8 @@ pub use past::Past;
 pub use record::{ChangedPiece, DepthRecord};
 pub use step::{
     Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGITS,
-    DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARD_WELLS, MIN_SHARDS, NextDepth, Owner,
-    REMOTE_BATCH, RecentCuts, RescoreProgress, SHARD_WELLS, ShardLayout, SortBuffer, Step,
-    StepStats, TABLE_WELLS, Ties, buffer_bytes, estimated_floor, gathered_layout, retry_sigmas,
+    DigitCounts, Edges, Exchange, Frontier, Loops, MAX_SHARDS, MIN_SHARD_WELLS, MIN_SHARDS,
+    NextDepth, Origin, Owner, REMOTE_BATCH, RecentCuts, RescoreProgress, SHARD_WELLS, ShardLayout,
+    SortBuffer, Step, StepStats, TABLE_WELLS, Targets, Ties, buffer_bytes, estimated_floor,
+    gathered_layout, retry_sigmas, shard_starts,
 };

@@ -98,6 +98,41 @@ impl Past {
         self.layers.last().map_or(&[], |layer| &layer.wells)
     }
 
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Returns the depth of the newest frontier: the number of pieces placed.
+    pub fn depth(&self) -> u32 {
+        self.layers.len() as u32 - 1
+    }
+
+    /// Returns the past of a frontier with these wells at an earlier depth or at the same one. Returns `None` if it is not
+    /// known, because the wells are not ancestors of the newest frontier.
+    pub fn rewound(&self, depth: u32, wells: &[NodeWell]) -> Option<Past> {
+        let layer = self.layers.get(depth as usize)?;
+        let indices = layer.wells.iter().zip(&layer.parents);
+        let parents: HashMap<&NodeWell, u32> =
+            indices.map(|(well, parent)| (well, *parent)).collect();
+        let parents: Option<Vec<u32>> = wells
+            .iter()
+            .map(|well| parents.get(well).copied())
+            .collect();
+        let layer = Layer {
+            wells: wells.to_vec(),
+            parents: parents?,
+        };
+        let mut past = Past {
+            layers: self.layers[..depth as usize].to_vec(),
+            compacted: 0,
+            hashes: HashSet::default(),
+            ..*self
+        };
+        past.layers.push(layer);
+        past.compact();
+        Some(past)
+    }
+
     /// Returns the number of wells in memory.
     pub fn len(&self) -> usize {
         self.len
@@ -308,6 +343,39 @@ mod tests {
             let conserves = |pieces: &usize| (4 * pieces).is_multiple_of(width);
             assert_eq!((1..).find(conserves), Some(period), "{width}");
         }
+    }
+
+    #[test]
+    fn rewound_past_has_the_paths_of_the_earlier_wells() {
+        let mut past = Past::new(Geometry::STANDARD, &[Well::EMPTY]);
+        // Each well has two children, and those of the second half are not kept.
+        for depth in 1..20u32 {
+            let count = past.newest().len() as u32;
+            let parents: Vec<u32> = (0..8).map(|index| (index / 2).min(count - 1)).collect();
+            past.push(
+                (0..8).map(|index| well(depth * 100 + index)).collect(),
+                parents,
+            );
+        }
+        let wells: Vec<NodeWell> = [3, 0].map(|index| well(1000 + index)).into();
+        let rewound = past.rewound(10, &wells).unwrap();
+        assert_eq!((rewound.depth(), rewound.newest()), (10, &wells[..]));
+        let layer = |past: &Past, depth: u32| past.layers[depth as usize].wells.len();
+        assert!(layer(&rewound, 9) < layer(&past, 9));
+        for (index, at) in [(0, 3), (1, 0)] {
+            let mut path: Vec<NodeWell> = rewound.path(index).copied().collect();
+            assert_eq!(path.len(), 11);
+            let mut expected = (at, vec![well(1000 + at)]);
+            for depth in (1..10).rev() {
+                expected.0 /= 2;
+                expected.1.push(well(depth * 100 + expected.0));
+            }
+            assert_eq!(path.pop(), Some(well(0)));
+            assert_eq!(path, expected.1);
+            assert!(rewound.hashes.contains(hash(Geometry::STANDARD, &path[3])));
+        }
+        assert!(past.rewound(10, &[well(999)]).is_none());
+        assert!(past.rewound(20, &wells).is_none());
     }
 
     #[test]

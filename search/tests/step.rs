@@ -6,9 +6,10 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts,
-    Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
-    RecentCuts, RescoreProgress, ShardLayout, SortBuffer, Step, Ties, gathered_layout,
+    Cancelled, Candidates, ChangedPiece, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest,
+    DigitCounts, Edges, Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Loops, Node,
+    NodeWell, Origin, Owner, Past, Quiescence, RecentCuts, RescoreProgress, ShardLayout,
+    SortBuffer, Step, Targets, Ties, gathered_layout, shard_starts,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const GEOMETRY: Geometry = Geometry::STANDARD;
 
 fn root() -> Node {
+    root_of(GEOMETRY)
+}
+
+fn root_of(geometry: Geometry) -> Node {
     Node {
         score: 0,
-        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
+        well: NodeWell::pack(geometry, &Well::EMPTY),
         lines: 0,
         hint: 0,
     }
@@ -284,19 +289,31 @@ fn weight_out_of_range_is_rejected() {
     }
 }
 
-/// The connections from one machine of a [`Cluster`] to the other machines.
+/// The candidates and edges on one machine of a [`Cluster`].
+struct Machine {
+    candidates: Candidates,
+    edges: Edges,
+}
+
+/// The connections from one machine to the other machines.
 struct Mesh<'a> {
-    /// The candidates on each machine.
-    all: &'a [Candidates],
+    all: &'a [Machine],
     /// Index of the sending machine.
     from: usize,
 }
 
 impl ChildSink for Mesh<'_> {
-    fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
-        let to = &self.all[usize::from(peer)];
+    fn send(&self, peer: u16, children: &[Node], origins: &[Origin]) -> Result<(), Cancelled> {
+        let Machine {
+            candidates: to,
+            edges,
+        } = &self.all[usize::from(peer)];
+        if !origins.is_empty() {
+            assert_eq!(origins.len(), children.len());
+            edges.add(to, children, origins);
+        }
         to.offer_nodes(children, &mut SortBuffer::default());
-        let from = &self.all[self.from];
+        let from = &self.all[self.from].candidates;
         for shard in 0..to.layout().shards() {
             if shard % self.all.len() == usize::from(peer) {
                 from.raise_floor(shard, to.floor(shard));
@@ -313,45 +330,73 @@ struct Cluster {
     quiescence: Quiescence,
     /// The part of the frontier on each machine.
     frontiers: Vec<Frontier>,
+    /// The games that lead to the frontier, if the search applies the loop rule.
+    past: Option<Past>,
 }
 
 impl Cluster {
     fn new(emulator: &Emulator, spec: EvaluatorSpec, layout: ShardLayout, machines: usize) -> Self {
-        let first_owner = layout.shard_of(&root().well) % machines;
-        let frontier = |machine| Frontier::new(0, (machine == first_owner).then(root), layout);
+        let root = root_of(emulator.geometry());
+        let first_owner = layout.shard_of(&root.well) % machines;
+        let frontier = |machine| Frontier::new(0, (machine == first_owner).then_some(root), layout);
         Cluster {
             step: Step::new(emulator, spec, layout, 2).unwrap(),
             layout,
             quiescence: spec.quiescence,
             frontiers: (0..machines).map(frontier).collect(),
+            past: None,
         }
     }
 
-    /// Produces the next frontier on all machines and returns its digest.
-    fn advance(&mut self) -> Digest {
+    /// Produces the next frontier on all machines. Returns its digest and the pieces that the loop rule changes.
+    fn advance(&mut self) -> (Digest, Vec<ChangedPiece>) {
         let machines = self.frontiers.len();
         let gathered = gathered_layout(self.layout, self.quiescence);
-        let all: Vec<Candidates> = (0..machines)
-            .map(|_| Candidates::new(gathered, DEFAULT_SIGMAS))
-            .collect();
+        let machine = |_| Machine {
+            candidates: Candidates::new(gathered, DEFAULT_SIGMAS),
+            edges: Edges::new(gathered.shards()),
+        };
+        let all: Vec<Machine> = (0..machines).map(machine).collect();
         for machine in 0..machines {
             self.expand(machine, &all);
         }
         let mut cut = Cluster::cut(gathered.width(), &all);
         if self.quiescence == Quiescence::FirstOfBest {
-            for candidates in &all {
+            for Machine { candidates, .. } in &all {
                 self.rescore(candidates, &cut);
             }
             cut = Cluster::cut(self.layout.width(), &all);
         }
-        let mut digest = Digest::default();
-        for (candidates, frontier) in all.iter().zip(&mut self.frontiers) {
+        let (mut digest, mut changed) = (Digest::default(), Vec::new());
+        // The wells of each shard with their parents.
+        let mut shards: Vec<(Vec<NodeWell>, Vec<u32>)> =
+            vec![Default::default(); gathered.shards()];
+        for (machine, frontier) in all.iter().zip(&mut self.frontiers) {
             let depth = frontier.depth + 1;
-            let shards = candidates.select(&cut, 2);
-            *frontier = Frontier { depth, shards };
+            let selected = machine.candidates.select(&cut, 2);
+            if let Some(past) = &self.past {
+                changed.extend(machine.edges.changed(past));
+                let parents = machine.edges.parents(past, &selected, 2).unwrap();
+                let nodes = selected.iter().enumerate();
+                let nodes =
+                    nodes.flat_map(|(shard, nodes)| nodes.iter().map(move |node| (shard, node)));
+                for ((shard, node), parent) in nodes.zip(parents) {
+                    shards[shard].0.push(node.well);
+                    shards[shard].1.push(parent);
+                }
+            }
+            *frontier = Frontier {
+                depth,
+                shards: selected,
+            };
             digest.join(frontier.digest());
         }
-        digest
+        if let Some(past) = &mut self.past {
+            let (wells, parents): (Vec<_>, Vec<_>) = shards.into_iter().unzip();
+            past.push(wells.concat(), parents.concat());
+        }
+        changed.sort_unstable();
+        (digest, changed)
     }
 
     /// Gives the survivors of the first cut on one machine their scores with quiescence.
@@ -368,36 +413,45 @@ impl Cluster {
         }
     }
 
-    fn expand(&self, machine: usize, all: &[Candidates]) {
-        let owner = |shard: usize| match shard % self.frontiers.len() {
+    fn expand(&self, machine: usize, all: &[Machine]) {
+        let machines = self.frontiers.len();
+        let owner = |shard: usize| match shard % machines {
             owner if owner == machine => Owner::Here,
             peer => Owner::Peer(peer as u16),
         };
-        let owners: Vec<Owner> = (0..self.layout.shards()).map(owner).collect();
+        let shards = 0..self.layout.shards();
+        let owners: Vec<Owner> = shards.clone().map(owner).collect();
+        let wells = shards.map(|shard| self.frontiers[shard % machines].shards[shard].len());
+        let starts = shard_starts(wells);
         let from = machine;
-        let exchange = Exchange {
-            owners: &owners,
-            sink: &Mesh { all, from },
-            peers: self.frontiers.len() as u16,
+        let sink = Mesh { all, from };
+        let targets = Targets {
+            candidates: &all[machine].candidates,
+            exchange: Some(Exchange {
+                owners: &owners,
+                sink: &sink,
+                peers: machines as u16,
+            }),
+            loops: self.past.as_ref().map(|past| Loops {
+                past,
+                edges: &all[machine].edges,
+                starts: &starts,
+            }),
         };
         let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        let frontier = &self.frontiers[machine];
         self.step
-            .expand(
-                &self.frontiers[machine],
-                &all[machine],
-                Some(exchange),
-                &cancel,
-                &progress,
-            )
+            .expand(frontier, targets, &cancel, &progress)
             .unwrap();
     }
 
     /// Finds the cut with which `width` candidates of all machines survive.
-    fn cut(width: usize, all: &[Candidates]) -> Cut {
+    fn cut(width: usize, all: &[Machine]) -> Cut {
+        let all: Vec<&Candidates> = all.iter().map(|machine| &machine.candidates).collect();
         let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {
             let mut counts = DigitCounts::default();
-            for candidates in all {
+            for candidates in &all {
                 counts.merge(&candidates.count(query, 2));
             }
             search.answer(&counts);
@@ -436,8 +490,42 @@ fn digest_does_not_depend_on_shards_or_machines() {
             let layout = ShardLayout::new(WIDTH, shards);
             let mut cluster = Cluster::new(&emulator, spec, layout, machines);
             for (depth, expected) in expected.iter().enumerate() {
-                let digest = cluster.advance();
+                let (digest, _) = cluster.advance();
                 assert_eq!(digest, *expected, "{machines} {shards} depth {depth}");
+            }
+        }
+    }
+}
+
+#[test]
+fn loop_rule_does_not_depend_on_shards_or_machines() {
+    // Wells repeat within a few pieces in four columns.
+    let geometry = Geometry::new(4, 16).unwrap();
+    let emulator = Emulator::new(geometry, Rules::default());
+    for quiescence in [Quiescence::Off, Quiescence::FirstOfBest] {
+        let spec = EvaluatorSpec::new(EvaluatorKind::Plain, quiescence);
+        for (width, depths) in [(20, 60), (500, 40)] {
+            let local = ShardLayout::local(width);
+            let single = Step::new(&emulator, spec, local, 1).unwrap();
+            let mut frontier = Frontier::new(0, [root_of(geometry)], local);
+            let mut past = Past::new(geometry, &[Well::EMPTY]);
+            let mut next = |_| {
+                let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+                let next = single.advance_exact(&frontier, &mut past, None, &cancel, &progress);
+                let next = next.unwrap();
+                frontier = next.frontier;
+                (frontier.digest(), next.changed)
+            };
+            let expected: Vec<_> = (0..depths).map(&mut next).collect();
+            let changed: usize = expected.iter().map(|(_, changed)| changed.len()).sum();
+            assert!(changed > 10, "{changed}");
+            for (machines, shards) in [(1, 1), (2, 7), (3, 16)] {
+                let layout = ShardLayout::new(width, shards);
+                let mut cluster = Cluster::new(&emulator, spec, layout, machines);
+                cluster.past = Some(Past::new(geometry, &[Well::EMPTY]));
+                for (depth, expected) in expected.iter().enumerate() {
+                    assert_eq!(cluster.advance(), *expected, "{machines} {shards} {depth}");
+                }
             }
         }
     }

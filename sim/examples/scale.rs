@@ -299,6 +299,7 @@ impl Worker {
                     sent: part(model.sent),
                     sent_bytes: part(model.sent_bytes),
                     busy_micros: (model.cores_seconds * 1e6) as u64,
+                    changed: Vec::new(),
                 })
             }
             OrderKind::Count(Count { queries, .. }) => {

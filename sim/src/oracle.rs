@@ -5,7 +5,7 @@ use hatebeam_runs::{
     BestGame, LoopRule, ReadableRun, RunSpec, SpecError, StartingPosition, best_game, first_node,
     record_of,
 };
-use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, ShardLayout, Step};
+use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, Past, ShardLayout, Step};
 use hatebeam_store::{Lookup, StoreError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -18,6 +18,7 @@ const MAX_DEPTHS: usize = 40;
 pub(crate) struct Oracle {
     emulator: Emulator,
     start: StartingPosition,
+    loops: LoopRule,
     frontiers: Vec<Frontier>,
     records: Vec<DepthRecord>,
     games: Mutex<BTreeMap<u32, Option<Arc<BestGame>>>>,
@@ -47,18 +48,32 @@ impl Oracle {
         let emulator = spec.emulator()?;
         let width = usize::try_from(spec.width).unwrap_or(usize::MAX);
         let layout = ShardLayout::new(width, 1);
+        let mut past = Past::new(emulator.geometry(), &start.wells);
         let step = Step::new(&emulator, spec.evaluator, layout, 1).map_err(SpecError::from)?;
         let first = first_node(spec, &start)?;
         let mut frontiers = vec![Frontier::new(start.depth(), [first], layout)];
         let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
         let mut records = Vec::new();
-        let mut children = 0;
+        let (mut children, mut changed) = (0, Vec::new());
         while let Some(last) = frontiers.last() {
-            records.push(record_of(emulator.geometry(), last, children, 0.0));
+            records.push(DepthRecord {
+                changed: std::mem::take(&mut changed),
+                ..record_of(emulator.geometry(), last, children, 0.0)
+            });
             if frontiers.len() > MAX_DEPTHS {
                 break;
             }
-            let Ok((next, stats)) = step.run(last, &cancel, &progress) else {
+            let next = match spec.loops {
+                LoopRule::Exact => {
+                    let next = step.advance_exact(last, &mut past, None, &cancel, &progress);
+                    next.map(|next| {
+                        changed = next.changed;
+                        (next.frontier, next.stats)
+                    })
+                }
+                LoopRule::Ignore => step.run(last, &cancel, &progress),
+            };
+            let Ok((next, stats)) = next else {
                 break;
             };
             if next.is_empty() {
@@ -68,6 +83,7 @@ impl Oracle {
             frontiers.push(next);
         }
         Ok(Oracle {
+            loops: spec.loops,
             emulator,
             start,
             frontiers,
@@ -144,6 +160,6 @@ impl ReadableRun for Until<'_> {
     }
 
     fn loops(&self) -> LoopRule {
-        LoopRule::Ignore
+        self.oracle.loops
     }
 }

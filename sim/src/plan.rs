@@ -5,7 +5,7 @@ use crate::faults::{Effect, StoreMode, Trigger};
 use crate::learned;
 use crate::rng::Rng;
 use hatebeam_objects::faults::Operation;
-use hatebeam_runs::{LEASE, Retention, RunSpec, WellSpec};
+use hatebeam_runs::{LEASE, LoopRule, Retention, RunSpec, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 use std::fmt;
 use std::str::FromStr;
@@ -451,6 +451,11 @@ fn run_plan(rng: &Rng) -> RunPlan {
         (EvaluatorKind::Knewjade, 40) => Quiescence::FirstOfBest,
         _ => Quiescence::Off,
     };
+    // In four columns, wells repeat within a few pieces. The loop rule needs all tables.
+    let (columns, loops) = match (columns, rows, keep) {
+        (5, 8, Retention::All) => (4, LoopRule::Exact),
+        _ => (columns, LoopRule::Ignore),
+    };
     RunPlan {
         spec: RunSpec {
             well: WellSpec {
@@ -458,6 +463,7 @@ fn run_plan(rng: &Rng) -> RunPlan {
                 rows,
                 clear_above_bar: false,
             },
+            loops,
             ..RunSpec::new(width, EvaluatorSpec::new(kind, quiescence))
         },
         keep,

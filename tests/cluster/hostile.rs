@@ -179,8 +179,8 @@ impl Target {
                 let messages = vec![
                     first_message(header),
                     v1::SendRequest {
-                        header: None,
                         batch: batch.into(),
+                        ..v1::SendRequest::default()
                     },
                 ];
                 let status = send(&self.worker, messages).await;
@@ -203,7 +203,7 @@ impl Target {
 fn first_message(header: v1::StreamHeader) -> v1::SendRequest {
     v1::SendRequest {
         header: Some(header),
-        batch: Vec::new().into(),
+        ..v1::SendRequest::default()
     }
 }
 

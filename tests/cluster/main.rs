@@ -85,6 +85,32 @@ fn digests_do_not_depend_on_numbers_of_workers_threads_and_shards() {
     }
 }
 
+/// In four columns, games repeat wells after a few pieces.
+#[test]
+fn cluster_applies_the_loop_rule_with_changing_workers() {
+    let args = ["--columns", "4", "--width", "300", "--loops", "exact"];
+    let expected = one_process(&args);
+    let mut cluster = Cluster::new();
+    cluster.start_coordinator();
+    cluster.start_worker("w0", &["--threads", "2"]);
+    cluster.start_worker("w1", &[]);
+    cluster.submit(&[&args[..], &["--shards", "7", "--max-depth", "20"]].concat());
+    cluster.watch();
+    // A worker that knows no games joins, and one that knows them leaves.
+    cluster.kill_worker("w1");
+    cluster.start_worker("w2", &[]);
+    let run = cluster.submit_name(&args);
+    cluster.watch().assert_same(&expected);
+    let manifest = cluster.manifest(&run);
+    let depths = manifest["depths"].as_array().unwrap().iter();
+    let changed = depths.filter_map(|depth| depth["record"]["changed"].as_array());
+    assert!(changed.map(Vec::len).sum::<usize>() > 20);
+
+    let refused = cluster.client(&[&["submit"], &args[..], &["--keep", "last"]].concat());
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(error.contains("keep all"), "{error}");
+}
+
 #[test]
 fn run_with_keep_3_stores_every_third_depth_and_gives_same_digests() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();

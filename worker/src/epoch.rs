@@ -5,13 +5,14 @@
 //! candidates. An attempt is one execution of a depth.
 
 use crate::error::OrderError;
+use crate::games::Games;
 use crate::lock;
 use crate::tables::LocalTables;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_proto::messages::{Expand, Peer, Prepare};
 use hatebeam_runs::{RunSpec, Table};
 use hatebeam_search::{
-    Candidates, Frontier, MAX_SHARDS, Network, Owner, ShardLayout, gathered_layout,
+    Candidates, Edges, Frontier, MAX_SHARDS, Network, Owner, ShardLayout, gathered_layout,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -92,6 +93,8 @@ struct Attempt {
     depth: u32,
     number: u32,
     candidates: Arc<Candidates>,
+    /// `None` if the run ignores the loop rule.
+    edges: Option<Arc<Edges>>,
 }
 
 pub(crate) struct Epoch {
@@ -103,6 +106,8 @@ pub(crate) struct Epoch {
     pub(crate) emulator: Emulator,
     pub(crate) assignment: Assignment,
     pub(crate) tables: Arc<dyn LocalTables>,
+    /// The games that lead to the frontier. `None` if the run ignores the loop rule.
+    pub(crate) games: Option<Games>,
     frontier: Mutex<Arc<Frontier>>,
     attempt: Mutex<Option<Attempt>>,
     commits: Mutex<BTreeMap<u32, oneshot::Receiver<Committed>>>,
@@ -127,7 +132,18 @@ pub(crate) struct NewEpoch {
     pub(crate) emulator: Emulator,
     pub(crate) assignment: Assignment,
     pub(crate) tables: Arc<dyn LocalTables>,
+    pub(crate) games: Option<Games>,
     pub(crate) frontier: Arc<Frontier>,
+}
+
+/// What an attempt at a depth begins with.
+pub(crate) struct BegunAttempt {
+    /// The frontier to expand.
+    pub(crate) frontier: Arc<Frontier>,
+    /// Empty tables for the children.
+    pub(crate) candidates: Arc<Candidates>,
+    /// An empty collection of edges. `None` if the run ignores the loop rule.
+    pub(crate) edges: Option<Arc<Edges>>,
 }
 
 impl Epoch {
@@ -141,6 +157,7 @@ impl Epoch {
             emulator: new.emulator,
             assignment: new.assignment,
             tables: new.tables,
+            games: new.games,
             selected: AtomicU32::new(new.frontier.depth),
             frontier: Mutex::new(new.frontier),
             attempt: Mutex::default(),
@@ -196,12 +213,9 @@ impl Epoch {
         lock(&self.frontier).clone()
     }
 
-    /// Begins an attempt at a depth. Returns the frontier to expand and empty candidate tables. Returns an error if the
-    /// order is not for the next depth, or if its attempt is not newer than the current one.
-    pub(crate) fn begin_attempt(
-        &self,
-        order: Expand,
-    ) -> Result<(Arc<Frontier>, Arc<Candidates>), OrderError> {
+    /// Begins an attempt at a depth. Returns an error if the order is not for the next depth, or if its attempt is not newer
+    /// than the current one.
+    pub(crate) fn begin_attempt(&self, order: Expand) -> Result<BegunAttempt, OrderError> {
         let frontier = self.frontier();
         if frontier.depth.checked_add(1) != Some(order.depth) {
             return Err(OrderError::bad_order(format!(
@@ -221,12 +235,25 @@ impl Epoch {
         let layout = gathered_layout(self.assignment.layout, self.spec.evaluator.quiescence);
         let candidates = Arc::new(Candidates::new(layout, order.sigmas));
         candidates.raise_floors(order.floor);
+        let edges = self.games.as_ref();
+        let edges = edges.map(|_| Arc::new(Edges::new(layout.shards())));
         *attempt = Some(Attempt {
             depth: order.depth,
             number: order.attempt,
             candidates: Arc::clone(&candidates),
+            edges: edges.clone(),
         });
-        Ok((frontier, candidates))
+        Ok(BegunAttempt {
+            frontier,
+            candidates,
+            edges,
+        })
+    }
+
+    /// Returns the edges of the current attempt, or `None` if the run ignores the loop rule.
+    pub(crate) fn edges(&self) -> Option<Arc<Edges>> {
+        let attempt = lock(&self.attempt);
+        attempt.as_ref().and_then(|attempt| attempt.edges.clone())
     }
 
     /// Returns the candidates of the current attempt. Returns an error if the current attempt is not at `depth`.

@@ -16,8 +16,12 @@ pub(crate) enum OrderError {
     #[error("{0}")]
     BadOrder(String),
     /// A table or the evaluator's neural network is missing or damaged.
-    #[error("{0}")]
-    Damaged(String),
+    #[error("{reason}")]
+    Damaged {
+        reason: String,
+        /// Depth of the table, if it is known.
+        depth: Option<u32>,
+    },
     /// The object store is unavailable. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
@@ -40,6 +44,13 @@ impl OrderError {
         OrderError::BadOrder(reason.into())
     }
 
+    pub(crate) fn damaged(reason: String) -> OrderError {
+        OrderError::Damaged {
+            reason,
+            depth: None,
+        }
+    }
+
     pub(crate) fn superseded(reason: impl Into<String>) -> OrderError {
         OrderError::Superseded(reason.into())
     }
@@ -56,7 +67,7 @@ impl From<OrderError> for Failed {
         let reason = error.to_string();
         let kind = match error {
             OrderError::BadOrder(_) => FailureKind::BadOrder,
-            OrderError::Damaged(_) => FailureKind::Damaged,
+            OrderError::Damaged { depth, .. } => FailureKind::Damaged { depth },
             OrderError::Unavailable(_) => FailureKind::Unavailable,
             OrderError::PeersUnreachable(reasons) => FailureKind::PeersUnreachable {
                 peers: reasons.into_keys().collect(),
@@ -84,7 +95,7 @@ impl From<ObjectError> for OrderError {
             error if error.is_transient() => OrderError::Unavailable(reason),
             ObjectError::NotFound { .. }
             | ObjectError::Damaged { .. }
-            | ObjectError::OutOfRange { .. } => OrderError::Damaged(reason),
+            | ObjectError::OutOfRange { .. } => OrderError::damaged(reason),
             _ => OrderError::Worker(reason),
         }
     }
@@ -95,7 +106,7 @@ impl From<ManifestError> for OrderError {
         match error {
             ManifestError::Object(error) => error.into(),
             ManifestError::Damaged(_) | ManifestError::Network { .. } => {
-                OrderError::Damaged(error.to_string())
+                OrderError::damaged(error.to_string())
             }
             ManifestError::Spec(error) => error.into(),
             error => OrderError::Worker(error.to_string()),

@@ -27,6 +27,7 @@ mod epoch;
 mod error;
 mod exchange;
 mod executor;
+mod games;
 mod link;
 mod process;
 mod session;

@@ -1,8 +1,8 @@
 //! Assignment of shards (ranges of well hashes) to workers.
 
 use crate::registry::Member;
-use hatebeam_runs::max_width;
-use hatebeam_search::ShardLayout;
+use hatebeam_runs::{RunSpec, max_width, memory_of_loops};
+use hatebeam_search::{ShardLayout, gathered_layout};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -109,14 +109,21 @@ fn share(shards: usize, indices: &[usize], workers: &[WorkerCapacity], quotas: &
     }
 }
 
-/// Returns the number of shards that fit into a worker's memory. Returns the number of all shards if `memory_bytes`
-/// is 0, which means that the memory is unknown.
-pub(crate) fn shards_in(memory_bytes: u64, threads: u32, layout: ShardLayout) -> usize {
+/// Returns the number of shards that fit into a worker's memory beside what every worker needs for the loop rule. Returns the
+/// number of all shards if `memory_bytes` is 0, which means that the memory is unknown.
+pub(crate) fn shards_in(
+    memory_bytes: u64,
+    threads: u32,
+    spec: &RunSpec,
+    layout: ShardLayout,
+) -> usize {
     if memory_bytes == 0 {
         return layout.shards();
     }
-    let wells = (layout.width() as u64).div_ceil(layout.shards() as u64);
-    usize::try_from(max_width(memory_bytes, threads as usize) / wells.max(1)).unwrap_or(usize::MAX)
+    let gathered = gathered_layout(layout, spec.evaluator.quiescence);
+    let memory = memory_bytes.saturating_sub(memory_of_loops(spec.width, spec.loops));
+    let wells = (gathered.width() as u64).div_ceil(layout.shards() as u64);
+    usize::try_from(max_width(memory, threads as usize) / wells.max(1)).unwrap_or(usize::MAX)
 }
 
 /// Returns the layout for an epoch with these workers, whose shards are those of `layout` or parts of them.
@@ -142,6 +149,8 @@ fn rendezvous_weight(name: &str, shard: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hatebeam_runs::LoopRule;
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
     use proptest::prelude::*;
 
     fn workers(threads: &[u32]) -> Vec<WorkerCapacity> {
@@ -172,11 +181,23 @@ mod tests {
 
     #[test]
     fn memory_limits_the_number_of_shards() {
-        let layout = ShardLayout::new(100_000_000, 100);
-        assert_eq!(shards_in(0, 1, layout), 100);
+        let width = 100_000_000;
+        let layout = ShardLayout::new(width, 100);
+        let evaluator = EvaluatorSpec::new(EvaluatorKind::Plain, Quiescence::Off);
+        let spec = RunSpec::new(width as u64, evaluator);
+        let shards = |bytes, threads| shards_in(bytes, threads, &spec, layout);
+        assert_eq!(shards(0, 1), 100);
         // A well takes 100 bytes, and the process itself takes 200 MiB.
-        assert_eq!(shards_in((200 << 20) + 4_099_999_999, 0, layout), 40);
-        assert_eq!(shards_in(1 << 20, 1, layout), 0);
+        assert_eq!(shards((200 << 20) + 4_099_999_999, 0), 40);
+        assert_eq!(shards(1 << 20, 1), 0);
+        // Each worker needs 700 bytes for each well of the beam to apply the loop rule.
+        let spec = RunSpec {
+            loops: LoopRule::Exact,
+            ..spec
+        };
+        let shards = |bytes| shards_in(bytes, 0, &spec, layout);
+        assert_eq!(shards((200 << 20) + 74_099_999_999), 40);
+        assert_eq!(shards(70_000_000_000), 0);
     }
 
     #[test]

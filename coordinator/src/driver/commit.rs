@@ -9,7 +9,7 @@ use hatebeam_cost::Micros;
 use hatebeam_runs::{
     CommittedDepth, DepthWork, FrontierSummary, SpecError, Table, check_tables, delete_tables,
 };
-use hatebeam_search::DepthRecord;
+use hatebeam_search::{ChangedPiece, DepthRecord};
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
@@ -40,7 +40,7 @@ impl RunDriver {
         &self,
         workers: &EpochWorkers,
         selected: Selected,
-    ) -> Result<Pending, SpecError> {
+    ) -> Result<Pending, EpochError> {
         let Selected {
             depth,
             explored,
@@ -48,16 +48,28 @@ impl RunDriver {
             seconds,
             span,
         } = selected;
-        let geometry = self.manifest().spec.well.geometry()?;
+        let geometry = self
+            .manifest()
+            .spec
+            .well
+            .geometry()
+            .map_err(SpecError::from)?;
         let work = DepthWork {
             depth,
             median_eval: explored.median,
             children: explored.children,
             seconds,
         };
-        let record = frontier.record(geometry, work);
+        let is_invalid = |changed: &&ChangedPiece| changed.parse(geometry).is_none();
+        if let Some(invalid) = explored.changed.iter().find(is_invalid) {
+            let wrong = format!("the changed piece {invalid:?} is invalid");
+            return Err(internal_error("a worker", &wrong).into());
+        }
         Ok(Pending {
-            record,
+            record: DepthRecord {
+                changed: explored.changed,
+                ..frontier.record(geometry, work)
+            },
             sent: explored.sent,
             sent_bytes: explored.sent_bytes,
             uploads: workers.uploads(&self.manifest().name, depth),

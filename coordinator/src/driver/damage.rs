@@ -2,21 +2,29 @@
 //! are searched again. The search is deterministic, so it finds the same wells.
 
 use super::state::RunDriver;
-use hatebeam_runs::{CommittedDepth, ManifestError, Table, fetch_network};
+use hatebeam_runs::{CommittedDepth, LoopRule, ManifestError, Table, fetch_network};
 use std::collections::BTreeMap;
 
 impl RunDriver {
-    /// Checks the last committed depth after a worker has reported damage, and drops the depth if it is damaged.
-    /// Returns `true` if the depth was dropped. Returns an error if the run's network is missing or damaged, or if the
-    /// depth cannot be checked.
-    pub(super) async fn drop_if_damaged(&mut self, worker: &str) -> Result<bool, ManifestError> {
+    /// Checks a committed depth after a worker has reported damage, and drops it and all later depths if it is damaged.
+    /// This is the last depth unless the worker names an earlier one, whose tables it needs for the loop rule. Returns `true`
+    /// if the depth was dropped. Returns an error if the run's network is missing or damaged, or if the depth cannot be
+    /// checked.
+    pub(super) async fn drop_if_damaged(
+        &mut self,
+        worker: &str,
+        named: Option<u32>,
+    ) -> Result<bool, ManifestError> {
         fetch_network(&self.parts.objects, &self.manifest().spec.evaluator).await?;
-        let Some(last) = self.manifest().last() else {
+        let depth = named.unwrap_or_else(|| self.depth());
+        let Some(committed) = self.manifest().committed(depth) else {
             return Ok(false);
         };
-        match self.check_depth(last, worker).await {
+        match self.check_depth(committed, worker).await {
             Ok(()) => Ok(false),
             Err(error) if error.is_damage() => {
+                let depths = &mut self.manifest_mut().depths;
+                depths.retain(|committed| committed.record.depth <= depth);
                 self.drop_damaged(&error);
                 Ok(true)
             }
@@ -25,7 +33,7 @@ impl RunDriver {
     }
 
     /// Checks that all objects of a depth exist and are long enough for their tables. Also verifies the contents of
-    /// the tables that contain wells of `worker`'s shards.
+    /// the tables that `worker` needs: those with wells of its shards, or all if the run applies the loop rule.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());
         let tables = manifest.tables(objects, depth).await?;
@@ -48,7 +56,7 @@ impl RunDriver {
         let is_own = |table: &&Table| {
             let shards = layout.overlapping(stored, table.shard as usize);
             let owners = self.owners.get(shards).unwrap_or_default();
-            owners.iter().any(|owner| owner == worker)
+            manifest.spec.loops == LoopRule::Exact || owners.iter().any(|owner| owner == worker)
         };
         for table in tables.iter().filter(is_own) {
             table.read(objects, &manifest.name).await?;

@@ -5,12 +5,11 @@ use super::commit::{Pending, Selected};
 use super::error::EpochError;
 use super::floors::cuts_of;
 use super::state::{RunDriver, RunEnd};
-use super::workers::{EpochWorkers, Explored, internal_error};
+use super::workers::{EpochWorkers, Explored, NextDepth, internal_error};
 use crate::registry::Member;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
 use hatebeam_runs::{EndReason, SpecError, Table, may_exceed_max_lines};
-use hatebeam_search::gathered_layout;
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -73,10 +72,12 @@ impl RunDriver {
             let started = self.parts.env.now();
             depth += 1;
             let span = tracing::info_span!("depth", depth);
-            let floor = cuts.floor();
-            let explored = self
-                .explore(workers, depth, floor, pending.take(), &span)
-                .await?;
+            let next = NextDepth {
+                depth,
+                parents,
+                floor: cuts.floor(),
+            };
+            let explored = self.explore(workers, next, pending.take(), &span).await?;
             self.measure(workers, parents, &explored);
             let selecting = workers.select(&explored, geometry);
             let frontier = selecting.instrument(span.clone()).await?;
@@ -104,12 +105,11 @@ impl RunDriver {
     }
 
     /// Expands a depth and finds its cut (the lowest score that stays in the beam), while the previous depth is being
-    /// committed. Candidates below `floor`, an estimate of the cut, are dropped immediately.
+    /// committed.
     async fn explore(
         &mut self,
         workers: &EpochWorkers,
-        depth: u32,
-        floor: Option<u64>,
+        next: NextDepth,
         pending: Option<Pending>,
         span: &Span,
     ) -> Result<Explored, EpochError> {
@@ -117,7 +117,7 @@ impl RunDriver {
         let quiescence = self.manifest().spec.evaluator.quiescence;
         let (done, is_done) = oneshot::channel();
         let exploring = async {
-            let exploring = workers.explore(depth, width, quiescence, floor);
+            let exploring = workers.explore(next, width, quiescence);
             let explored = exploring.instrument(span.clone()).await;
             drop(done);
             explored
@@ -224,7 +224,7 @@ impl RunDriver {
     /// Assigns the shards to the workers and returns the index of each shard's owner.
     fn assign_shards(&mut self, members: &[Member]) -> Vec<u32> {
         let manifest = self.manifest();
-        let gathered = gathered_layout(manifest.layout(), manifest.spec.evaluator.quiescence);
+        let (spec, layout) = (&manifest.spec, manifest.layout());
         let threads: Vec<(&str, u32)> = members
             .iter()
             .map(|member| (member.name.as_str(), member.threads))
@@ -233,7 +233,7 @@ impl RunDriver {
         let capacity = |(member, weight): (&Member, u64)| WorkerCapacity {
             name: member.name.clone(),
             weight,
-            max_shards: shards_in(member.memory_bytes, member.threads, gathered),
+            max_shards: shards_in(member.memory_bytes, member.threads, spec, layout),
         };
         let workers: Vec<WorkerCapacity> = members.iter().zip(weights).map(capacity).collect();
         let shards = self.manifest().shards as usize;

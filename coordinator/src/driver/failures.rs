@@ -89,7 +89,7 @@ impl FailureTracker {
             let own = self.own.entry(error.worker.clone()).or_default();
             own.weight += match error.kind {
                 WorkerErrorKind::Transient => 1,
-                WorkerErrorKind::Failed | WorkerErrorKind::Damaged | WorkerErrorKind::Gone => {
+                WorkerErrorKind::Failed | WorkerErrorKind::Damaged(_) | WorkerErrorKind::Gone => {
                     PERMANENT
                 }
             };

@@ -3,7 +3,7 @@
 use super::assign::{layout_for, shards_in};
 use super::state::{RunDriver, RunEnd};
 use crate::registry::Member;
-use hatebeam_runs::{Manifest, memory_needed};
+use hatebeam_runs::{Manifest, memory_needed, memory_of_loops};
 use hatebeam_search::gathered_layout;
 use std::time::Duration;
 
@@ -32,10 +32,10 @@ pub(crate) fn missing_memory(
     min_shard_wells: usize,
 ) -> Option<String> {
     let layout = layout_for(workers, manifest.layout(), min_shard_wells);
-    let gathered = gathered_layout(layout, manifest.spec.evaluator.quiescence);
+    let spec = &manifest.spec;
     let fitting = workers
         .iter()
-        .map(|worker| shards_in(worker.memory_bytes, worker.threads, gathered));
+        .map(|worker| shards_in(worker.memory_bytes, worker.threads, spec, layout));
     if fitting.fold(0, usize::saturating_add) >= layout.shards() {
         return None;
     }
@@ -43,14 +43,14 @@ pub(crate) fn missing_memory(
     let memory = workers.iter().map(|worker| worker.memory_bytes).sum();
     // A worker has buffers only for its own threads, so the estimate uses the greatest thread count, not the sum.
     let threads = workers.iter().map(|worker| worker.threads).max();
+    let gathered = gathered_layout(layout, spec.evaluator.quiescence);
+    let needed = memory_needed(gathered.width() as u64, threads.unwrap_or(0) as usize)
+        + memory_of_loops(spec.width, spec.loops) * workers.len() as u64;
     Some(format!(
         "a beam of {} wells in {} shards needs {:.1} GB of memory, and the {} connected workers have {:.1} GB",
         layout.width(),
         layout.shards(),
-        gigabytes(memory_needed(
-            gathered.width() as u64,
-            threads.unwrap_or(0) as usize
-        )),
+        gigabytes(needed),
         workers.len(),
         gigabytes(memory),
     ))

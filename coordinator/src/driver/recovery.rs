@@ -27,7 +27,9 @@ impl RunDriver {
         failures.add(cause, 1);
         tracing::warn!(depth, worker, reason, "depth failed");
         self.note(format!("{worker}: {reason}"));
-        if error.kind == WorkerErrorKind::Damaged && self.drop_if_damaged(worker).await? {
+        if let WorkerErrorKind::Damaged(at) = error.kind
+            && self.drop_if_damaged(worker, at).await?
+        {
             return Ok(Duration::ZERO);
         }
         if !is_gone {

@@ -13,7 +13,9 @@ use hatebeam_proto::messages::{
     AnswerKind, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
 };
 use hatebeam_runs::{FrontierSummary, Table};
-use hatebeam_search::{Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas};
+use hatebeam_search::{
+    ChangedPiece, Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas,
+};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +41,16 @@ pub(super) struct EpochWorkers {
     pub(super) epoch: u64,
 }
 
+/// A depth that is to be searched.
+#[derive(Clone, Copy)]
+pub(super) struct NextDepth {
+    pub(super) depth: u32,
+    /// Number of wells to expand.
+    pub(super) parents: u64,
+    /// An estimate of the cut. Candidates below it are dropped immediately.
+    pub(super) floor: Option<u64>,
+}
+
 /// A depth that is expanded and whose cut is known.
 pub(super) struct Explored {
     pub(super) children: u64,
@@ -48,6 +60,8 @@ pub(super) struct Explored {
     pub(super) busy_micros: Vec<u64>,
     /// Median of the survivors' scores.
     pub(super) median: i32,
+    /// Wells in which the loop rule changes the piece, in ascending order.
+    pub(super) changed: Vec<ChangedPiece>,
     select: Select,
 }
 
@@ -153,19 +167,19 @@ impl EpochWorkers {
     /// If the quiescence search is only for the best children, a first cut by their own scores selects these.
     pub(super) async fn explore(
         &self,
-        depth: u32,
+        next: NextDepth,
         width: usize,
         quiescence: Quiescence,
-        floor: Option<u64>,
     ) -> Result<Explored, WorkerError> {
         let children = quiescence.children_per_well();
         // The estimate is for scores with quiescence.
-        let floor = floor.filter(|_| children.is_none());
+        let floor = next.floor.filter(|_| children.is_none());
         let mut expand = Expand {
-            depth,
+            depth: next.depth,
             attempt: 1,
             sigmas: DEFAULT_SIGMAS,
             floor: floor.unwrap_or(0),
+            wells: next.parents,
         };
         loop {
             let gathered = width.saturating_mul(children.unwrap_or(1));
@@ -211,7 +225,11 @@ impl EpochWorkers {
             });
         }
         let select = select(depth, &found.cut, validation);
+        let changed = parts.iter().flat_map(|part| part.changed.iter().cloned());
+        let mut changed: Vec<ChangedPiece> = changed.collect();
+        changed.sort_unstable();
         Ok(Attempted::Explored(Explored {
+            changed,
             children: parts.iter().map(|part| part.children).sum(),
             sent: parts.iter().map(|part| part.sent).sum(),
             sent_bytes: parts.iter().map(|part| part.sent_bytes).sum(),

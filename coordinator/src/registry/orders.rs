@@ -48,8 +48,8 @@ pub(crate) enum WorkerErrorKind {
     Gone,
     /// The worker may succeed later, for example when it can reach the object store again.
     Transient,
-    /// A table or the network that the worker needs is missing or damaged.
-    Damaged,
+    /// A table or the network that the worker needs is missing or damaged. Contains the depth of the table, if it is known.
+    Damaged(Option<u32>),
     /// The worker failed, and a retry may fail too.
     Failed,
 }
@@ -83,7 +83,7 @@ impl WorkerError {
             FailureKind::WrongChildren { peers } => {
                 error.report(peers, PeerFault::WrongChildren);
             }
-            FailureKind::Damaged => error.kind = WorkerErrorKind::Damaged,
+            FailureKind::Damaged { depth } => error.kind = WorkerErrorKind::Damaged(depth),
             FailureKind::BadOrder | FailureKind::Worker => {}
         }
         error

@@ -29,8 +29,7 @@ pub fn program_constants() -> ProgramConstants {
 pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<Estimate, String> {
     let form = &request.form;
     let spec = &form.spec;
-    spec.check_for_cluster()
-        .map_err(|error| error.to_string())?;
+    spec.check().map_err(|error| error.to_string())?;
     let keep = spec.keep(&form.keep);
     let keep = keep.map_err(|error| format!("keep: {error}"))?;
     let evaluator = &spec.evaluator;

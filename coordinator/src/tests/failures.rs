@@ -463,7 +463,7 @@ async fn beam_that_exceeds_the_memory_of_the_workers_waits_or_is_refused() {
 fn unable_to_load(depth: u32) -> Script {
     Box::new(move |order| match order {
         OrderKind::Prepare(prepare) if prepare.depth == depth => {
-            Reaction::Fail(FailureKind::Damaged)
+            Reaction::Fail(FailureKind::Damaged { depth: None })
         }
         _ => Reaction::Obey,
     })
@@ -481,7 +481,7 @@ async fn damaged_last_depth_is_searched_again() {
     let script = move |order: &OrderKind| match order {
         OrderKind::Prepare(prepare) if prepare.depth == 3 && is_damaged => {
             is_damaged = false;
-            Reaction::Fail(FailureKind::Damaged)
+            Reaction::Fail(FailureKind::Damaged { depth: None })
         }
         _ => Reaction::Obey,
     };
@@ -491,6 +491,35 @@ async fn damaged_last_depth_is_searched_again() {
     cluster.assert_finished(DEPTH).await;
     let depths = cluster.saved().await.depths;
     assert!(depths[3].tables != depths[2].tables && depths[3].record.kept);
+}
+
+#[tokio::test(start_paused = true)]
+async fn earlier_depth_that_a_worker_needs_is_searched_again_if_it_is_damaged() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 4).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.delete_table(3).await;
+    // Intact depths are kept, whatever a worker reports.
+    let mut reports = [Some(2), Some(3)].into_iter();
+    let script = move |order: &OrderKind| match order {
+        OrderKind::Prepare(prepare) if prepare.depth == 4 => match reports.next() {
+            Some(depth) => Reaction::Fail(FailureKind::Damaged { depth }),
+            None => Reaction::Obey,
+        },
+        OrderKind::Prepare(prepare) => {
+            assert!([0, 2].contains(&prepare.depth), "{}", prepare.depth);
+            Reaction::Obey
+        }
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w1", Box::new(script));
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+    let depths = cluster.saved().await.depths;
+    assert!(depths.iter().all(|depth| depth.record.kept));
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,7 +118,7 @@ async fn run_fails_if_a_worker_finds_its_network_damaged() {
     let put = cluster.objects().put(&key(&network), damaged).await;
     put.unwrap();
     let fails = |order: &OrderKind| match order {
-        OrderKind::Prepare(_) => Reaction::Fail(FailureKind::Damaged),
+        OrderKind::Prepare(_) => Reaction::Fail(FailureKind::Damaged { depth: None }),
         _ => Reaction::Obey,
     };
     cluster.worker(&process, "w0", Box::new(fails));

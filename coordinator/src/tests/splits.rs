@@ -34,7 +34,7 @@ fn damaged_once() -> Script {
         OrderKind::Prepare(prepare) if prepare.depth == SPLIT && is_damaged => {
             assert!(prepare.owners.len() > prepare.table_shards as usize);
             is_damaged = false;
-            Reaction::Fail(FailureKind::Damaged)
+            Reaction::Fail(FailureKind::Damaged { depth: None })
         }
         _ => Reaction::Obey,
     })

@@ -111,6 +111,7 @@ impl Part {
                     sent: 0,
                     sent_bytes: 0,
                     busy_micros: 0,
+                    changed: Vec::new(),
                 })
             }
             // A real worker counts its candidates by the next digit of their rank. This one counts only the wells that

@@ -7,7 +7,7 @@ use crate::messages::{
 };
 use crate::v1;
 use hatebeam_runs::{FoundNode, FrontierSummary};
-use hatebeam_search::{Node, NodeWell};
+use hatebeam_search::{ChangedPiece, Node, NodeWell};
 
 impl TryFrom<v1::Answer> for Answer {
     type Error = MessageError;
@@ -22,12 +22,7 @@ impl TryFrom<v1::Answer> for Answer {
                 wells: prepared.wells,
                 fetched: prepared.fetched,
             }),
-            Kind::Expanded(expanded) => AnswerKind::Expanded(Expanded {
-                children: expanded.children,
-                sent: expanded.sent,
-                sent_bytes: expanded.sent_bytes,
-                busy_micros: expanded.busy_micros,
-            }),
+            Kind::Expanded(expanded) => AnswerKind::Expanded(expanded.try_into()?),
             Kind::Counted(counted) => {
                 let histograms = counted.histograms.into_iter().map(Histogram::try_from);
                 AnswerKind::Counted(histograms.collect::<Result<_, _>>()?)
@@ -55,6 +50,49 @@ impl TryFrom<v1::Answer> for Answer {
     }
 }
 
+impl TryFrom<v1::Expanded> for Expanded {
+    type Error = MessageError;
+
+    fn try_from(expanded: v1::Expanded) -> Result<Expanded, MessageError> {
+        let changed = expanded.changed.into_iter();
+        let changed: Result<_, MessageError> = changed.map(ChangedPiece::try_from).collect();
+        Ok(Expanded {
+            children: expanded.children,
+            sent: expanded.sent,
+            sent_bytes: expanded.sent_bytes,
+            busy_micros: expanded.busy_micros,
+            changed: changed?,
+        })
+    }
+}
+
+impl TryFrom<v1::ChangedPiece> for ChangedPiece {
+    type Error = MessageError;
+
+    fn try_from(changed: v1::ChangedPiece) -> Result<ChangedPiece, MessageError> {
+        let mut letters = changed.piece.chars();
+        let (Some(piece), None) = (letters.next(), letters.next()) else {
+            return Err(MessageError::new(
+                "expanded.changed.piece",
+                "a piece must be a letter",
+            ));
+        };
+        Ok(ChangedPiece {
+            well: changed.well,
+            piece,
+        })
+    }
+}
+
+impl From<ChangedPiece> for v1::ChangedPiece {
+    fn from(changed: ChangedPiece) -> v1::ChangedPiece {
+        v1::ChangedPiece {
+            well: changed.well,
+            piece: changed.piece.into(),
+        }
+    }
+}
+
 impl From<Answer> for v1::Answer {
     fn from(answer: Answer) -> v1::Answer {
         use v1::answer::Kind;
@@ -68,6 +106,7 @@ impl From<Answer> for v1::Answer {
                 sent: expanded.sent,
                 sent_bytes: expanded.sent_bytes,
                 busy_micros: expanded.busy_micros,
+                changed: expanded.changed.into_iter().map(Into::into).collect(),
             }),
             AnswerKind::Counted(histograms) => Kind::Counted(v1::Counted {
                 histograms: histograms.into_iter().map(v1::Histogram::from).collect(),
@@ -223,7 +262,9 @@ impl TryFrom<v1::Failed> for Failed {
         let kind = match failed.kind() {
             v1::FailureKind::Unspecified => return Err(MessageError::missing("failed.kind")),
             v1::FailureKind::BadOrder => FailureKind::BadOrder,
-            v1::FailureKind::Damaged => FailureKind::Damaged,
+            v1::FailureKind::Damaged => FailureKind::Damaged {
+                depth: failed.depth,
+            },
             v1::FailureKind::Unavailable => FailureKind::Unavailable,
             v1::FailureKind::PeerUnreachable => FailureKind::PeersUnreachable {
                 peers: failed.peers,
@@ -243,10 +284,13 @@ impl TryFrom<v1::Failed> for Failed {
 
 impl From<Failed> for v1::Failed {
     fn from(failed: Failed) -> v1::Failed {
-        let mut peers = Vec::new();
+        let (mut peers, mut damaged) = (Vec::new(), None);
         let kind = match failed.kind {
             FailureKind::BadOrder => v1::FailureKind::BadOrder,
-            FailureKind::Damaged => v1::FailureKind::Damaged,
+            FailureKind::Damaged { depth } => {
+                damaged = depth;
+                v1::FailureKind::Damaged
+            }
             FailureKind::Unavailable => v1::FailureKind::Unavailable,
             FailureKind::PeersUnreachable { peers: unreachable } => {
                 peers = unreachable;
@@ -263,6 +307,7 @@ impl From<Failed> for v1::Failed {
             reason: cut(&failed.reason, MAX_FAILURE),
             peers,
             kind: kind.into(),
+            depth: damaged,
         }
     }
 }

@@ -10,6 +10,7 @@ mod session;
 mod state;
 
 use crate::v1;
+use hatebeam_game::Piece;
 use hatebeam_runs::Table;
 use hatebeam_search::{NodeWell, WELL_BYTES};
 use thiserror::Error;
@@ -71,6 +72,18 @@ impl From<Table> for v1::Table {
             digest: table.digest,
         }
     }
+}
+
+/// Returns the indices of pieces in the order of [`Piece::ALL`].
+fn pack_pieces(pieces: impl IntoIterator<Item = Piece>) -> Vec<u8> {
+    let pieces = pieces.into_iter();
+    pieces.map(|piece| piece.index() as u8).collect()
+}
+
+fn unpack_pieces(field: &'static str, bytes: &[u8]) -> Result<Vec<Piece>, MessageError> {
+    let piece = |&index: &u8| Piece::ALL.get(usize::from(index)).copied();
+    let pieces: Option<Vec<Piece>> = bytes.iter().map(piece).collect();
+    pieces.ok_or_else(|| MessageError::new(field, "a piece must have an index of 0 to 6"))
 }
 
 fn pack_wells(wells: &[NodeWell]) -> Vec<u8> {

@@ -50,6 +50,7 @@ impl From<Order> for v1::Order {
                 attempt: expand.attempt,
                 sigmas: expand.sigmas,
                 floor: expand.floor,
+                wells: expand.wells,
             }),
             OrderKind::Count(count) => Kind::Count(count.into()),
             OrderKind::ValidateCut(validate) => Kind::ValidateCut(v1::ValidateCut {
@@ -150,6 +151,7 @@ impl TryFrom<v1::Expand> for Expand {
             attempt: expand.attempt,
             sigmas: expand.sigmas,
             floor: expand.floor,
+            wells: expand.wells,
         })
     }
 }

@@ -48,9 +48,6 @@ pub enum RunError {
     /// The store of the run failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The search applies the loop rule, which needs the tables of all depths.
-    #[error("a run with loops: exact needs the wells of all depths, but keeps {0}: keep all")]
-    Keep(Retention),
     /// The folder contains a run with another specification.
     #[error("the run in {dir} has another specification: {theirs} instead of {ours}")]
     OtherSpec {
@@ -118,7 +115,7 @@ impl Run {
     /// # Errors
     /// Returns [`RunError::Spec`] or [`RunError::Evaluator`] if the specification is invalid or its network is not
     /// available, [`RunError::OtherSpec`] or [`RunError::UnreadableSpec`] if the folder contains a run with another
-    /// specification, [`RunError::Keep`] if the retention rule drops tables that the search needs, and
+    /// specification, [`SpecError::Keep`] if the retention rule drops tables that the search needs, and
     /// [`RunError::Store`] if the store cannot be opened.
     pub fn open_or_create(
         dir: &Path,
@@ -128,7 +125,7 @@ impl Run {
         spec.check()?;
         Evaluator::new(&spec.emulator()?, &spec.evaluator)?;
         let new_keep = keep.unwrap_or_else(|| spec.default_keep());
-        check_keep(spec, new_keep)?;
+        spec.check_keep(new_keep)?;
         // The specification is compared first, because opening the store converts a run with an older format.
         match RunHead::read(dir) {
             Err(RunError::Store(StoreError::NoRun { .. })) => {
@@ -162,7 +159,7 @@ impl Run {
         let persisted = PersistedSpec::parse(dir, &StoredHead::read(dir)?.spec)?;
         persisted.search.check()?;
         let keep_now = keep.unwrap_or_else(|| persisted.rules().current());
-        check_keep(&persisted.search, keep_now)?;
+        persisted.search.check_keep(keep_now)?;
         Run::of_store(RunStore::open(dir)?, keep)
     }
 
@@ -178,7 +175,7 @@ impl Run {
         let persisted = PersistedSpec::parse(store.dir(), store.spec())?;
         let rules = persisted.rules();
         let keep = keep.unwrap_or_else(|| rules.current());
-        check_keep(&persisted.search, keep)?;
+        persisted.search.check_keep(keep)?;
         Ok(Run {
             start: persisted.search.check()?,
             emulator: persisted.search.emulator()?,
@@ -271,14 +268,6 @@ impl ReadableRun for Run {
 
     fn loops(&self) -> LoopRule {
         self.spec.loops
-    }
-}
-
-/// Checks that a run keeps the tables that its search needs: the loop rule depends on the wells of all depths.
-fn check_keep(spec: &RunSpec, keep: Retention) -> Result<(), RunError> {
-    match spec.loops {
-        LoopRule::Exact if keep != Retention::All => Err(RunError::Keep(keep)),
-        LoopRule::Exact | LoopRule::Ignore => Ok(()),
     }
 }
 

@@ -1,11 +1,11 @@
 //! A step of a search that applies or ignores the loop rule, and the games that lead to a stored frontier.
 
 use super::Run;
+use crate::past::PastSearch;
 use crate::spec::LoopRule;
 use hatebeam_game::Backward;
-use hatebeam_search::{Cancelled, Frontier, NextDepth, Node, NodeWell, Past, Step};
+use hatebeam_search::{Cancelled, Frontier, NextDepth, Node, Past, Step};
 use hatebeam_store::{StoreError, in_parallel, parent_of};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -34,8 +34,7 @@ pub(super) fn advance(
 }
 
 impl Run {
-    /// Returns the games that lead to a stored frontier, or `None` if the run ignores the loop rule. The games meet after
-    /// some dozens of depths, so nearly all depths need one lookup.
+    /// Returns the games that lead to a stored frontier, or `None` if the run ignores the loop rule.
     pub(super) fn past(
         &self,
         frontier: &Frontier,
@@ -44,26 +43,13 @@ impl Run {
         if self.spec.loops == LoopRule::Ignore {
             return Ok(None);
         }
-        let mut layers: Vec<(Vec<NodeWell>, Vec<u32>)> = Vec::new();
-        let mut nodes: Vec<Node> = frontier.nodes().copied().collect();
-        for depth in (self.start.depth() + 1..=frontier.depth).rev() {
-            let parents = self.parents(depth, &nodes, threads)?;
-            let distinct: BTreeMap<NodeWell, Node> = parents
-                .iter()
-                .map(|parent| (parent.well, *parent))
-                .collect();
-            let indices: BTreeMap<NodeWell, u32> = distinct.keys().copied().zip(0..).collect();
-            layers.push((
-                nodes.iter().map(|node| node.well).collect(),
-                parents.iter().map(|parent| indices[&parent.well]).collect(),
-            ));
-            nodes = distinct.into_values().collect();
+        let mut search = PastSearch::new(frontier.depth, frontier.nodes().copied().collect());
+        while search.depth() > self.start.depth() {
+            let parents = self.parents(search.depth(), search.nodes(), threads)?;
+            search.add(&parents);
         }
-        let mut past = Past::new(self.emulator.geometry(), &self.start.wells);
-        for (wells, parents) in layers.into_iter().rev() {
-            past.push(wells, parents);
-        }
-        Ok(Some(past))
+        let start = Past::new(self.emulator.geometry(), &self.start.wells);
+        Ok(Some(search.after(start)))
     }
 
     /// Returns the parents of nodes at a depth.

@@ -3,7 +3,7 @@
 use super::batches::Batches;
 use super::candidates::{Candidate, Candidates};
 use super::cut::rank;
-use super::loops::{LoopCollector, LoopWorker};
+use super::loops::{LoopWorker, Origin};
 use super::{Cancelled, Exchange, Owner, REMOTE_BATCH, Step, StepStats, Targets};
 use crate::evaluator::Evaluator;
 use crate::node::{Node, NodeWell};
@@ -12,6 +12,14 @@ use hatebeam_game::{Children, Emulator, Well};
 /// Number of tables below which a thread reads the floors of all tables once per chunk of parents.
 /// With more tables, it reads them less often, so that the cost remains negligible.
 const TABLES_PER_FLOOR_CHECK: usize = 4096;
+
+/// Children for a peer.
+#[derive(Clone, Default)]
+struct Outgoing {
+    children: Vec<Node>,
+    /// The origin of each child. Empty unless the depth applies the loop rule.
+    origins: Vec<Origin>,
+}
 
 /// The state of one thread of an expansion.
 pub(super) struct Expander<'a> {
@@ -26,13 +34,13 @@ pub(super) struct Expander<'a> {
     wells: Vec<Well>,
     lines: Vec<u16>,
     hints: Vec<u8>,
-    /// For each child, the index of its parent in the frontier. Empty unless the depth applies the loop rule.
-    parents: Vec<u32>,
+    /// The origin of each child. Empty unless the depth applies the loop rule.
+    origins: Vec<Origin>,
     scores: Vec<i32>,
     /// The children for the tables of this process.
     batches: Batches,
     /// The current batch for each peer.
-    outgoing: Vec<Vec<Node>>,
+    outgoing: Vec<Outgoing>,
     /// Score below which all tables reject a child.
     floor: i32,
     /// Number of chunks until the next update of `floor`.
@@ -54,25 +62,25 @@ impl<'a> Expander<'a> {
             by_own_scores: step.spec.quiescence.children_per_well().is_some(),
             candidates,
             exchange,
-            loops: loops.map(LoopCollector::worker),
+            loops: loops.map(LoopWorker::new),
             children: Children::new(),
             wells: Vec::new(),
             lines: Vec::new(),
             hints: Vec::new(),
-            parents: Vec::new(),
+            origins: Vec::new(),
             scores: Vec::new(),
             batches: Batches::new(
                 candidates.layout(),
                 exchange.map(|exchange| exchange.owners),
             ),
-            outgoing: vec![Vec::new(); peers],
+            outgoing: vec![Outgoing::default(); peers],
             floor: i32::MIN,
             chunks_to_floor_check: 0,
             stats: StepStats::default(),
         }
     }
 
-    /// Expands parents. `first` is the index of the first parent in the frontier.
+    /// Expands parents. `first` is the index of the first parent in the frontier of all shards, for the loop rule.
     pub(super) fn expand(&mut self, first: u32, parents: &[Node]) -> Result<(), Cancelled> {
         let geometry = self.emulator.geometry();
         let layout = self.candidates.layout();
@@ -110,19 +118,20 @@ impl<'a> Expander<'a> {
                     lines: self.lines[index],
                     hint: self.hints[index],
                 };
-                if let Some(loops) = &mut self.loops {
-                    let shard = table / layout.tables_per_shard();
-                    loops.add(shard, self.parents[index], &node);
-                }
+                let shard = table / layout.tables_per_shard();
                 if let Some(exchange) = self.exchange
-                    && let Owner::Peer(peer) = exchange.owners[table / layout.tables_per_shard()]
+                    && let Owner::Peer(peer) = exchange.owners[shard]
                 {
                     let batch = &mut self.outgoing[usize::from(peer)];
-                    batch.push(node);
-                    if batch.len() == REMOTE_BATCH {
+                    batch.children.push(node);
+                    batch.origins.extend(self.origins.get(index));
+                    if batch.children.len() == REMOTE_BATCH {
                         self.send(exchange, peer)?;
                     }
                     continue;
+                }
+                if let Some(loops) = &mut self.loops {
+                    loops.add(shard, &node, self.origins[index]);
                 }
                 let child = Candidate { node, hash };
                 let offered = self.batches.push(self.candidates, table, child);
@@ -132,15 +141,15 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Replaces the contents of the buffers with the children of these parents. `first` is the index of the
-    /// first parent in the frontier.
+    /// Replaces the contents of the buffers with the children of these parents. For `first`, see
+    /// [`Expander::expand`].
     #[inline]
     fn generate(&mut self, first: u32, parents: &[Node]) {
         let geometry = self.emulator.geometry();
         self.wells.clear();
         self.lines.clear();
         self.hints.clear();
-        self.parents.clear();
+        self.origins.clear();
         for (index, parent) in (first..).zip(parents) {
             let well = parent
                 .well
@@ -148,25 +157,30 @@ impl<'a> Expander<'a> {
                 .expect("wells in a frontier are valid for the emulator's geometry");
             let hint = well.hash() as u8;
             let mild = self.emulator.expand(&well, &mut self.children);
-            if let Some(loops) = &mut self.loops {
-                loops.apply_rule(self.emulator, index, &well, mild, &mut self.children);
-            }
+            let piece = self.loops.as_mut().map(|loops| {
+                loops.apply_rule(self.emulator, index, &well, mild, &mut self.children)
+            });
             self.wells.extend_from_slice(self.children.wells());
             let cleared = self.children.lines().iter();
             let lines = cleared.map(|&more| parent.lines.saturating_add(u16::from(more)));
             self.lines.extend(lines);
             self.hints.resize(self.wells.len(), hint);
-            if self.loops.is_some() {
-                self.parents.resize(self.wells.len(), index);
+            if let Some(piece) = piece {
+                let origin = Origin {
+                    parent: index,
+                    piece,
+                };
+                self.origins.resize(self.wells.len(), origin);
             }
         }
     }
 
     fn send(&mut self, exchange: Exchange<'_>, peer: u16) -> Result<(), Cancelled> {
         let batch = &mut self.outgoing[usize::from(peer)];
-        self.stats.sent += batch.len() as u64;
-        exchange.sink.send(peer, batch)?;
-        batch.clear();
+        self.stats.sent += batch.children.len() as u64;
+        exchange.sink.send(peer, &batch.children, &batch.origins)?;
+        batch.children.clear();
+        batch.origins.clear();
         Ok(())
     }
 
@@ -177,7 +191,7 @@ impl<'a> Expander<'a> {
         }
         if let Some(exchange) = self.exchange {
             for peer in 0..exchange.peers {
-                if !self.outgoing[usize::from(peer)].is_empty() {
+                if !self.outgoing[usize::from(peer)].children.is_empty() {
                     self.send(exchange, peer)?;
                 }
             }

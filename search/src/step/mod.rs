@@ -48,6 +48,7 @@ pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
 pub use estimate::{RecentCuts, estimated_floor};
 pub use layout::{MAX_SHARDS, MIN_SHARD_WELLS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
+pub use loops::{Edges, Loops, Origin};
 pub use preselect::{RescoreProgress, gathered_layout};
 
 use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
@@ -56,7 +57,6 @@ use crate::past::Past;
 use crate::record::ChangedPiece;
 use expander::Expander;
 use hatebeam_game::Emulator;
-use loops::{FoundEdges, LoopCollector};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -130,11 +130,12 @@ pub enum Owner {
 
 /// A connection to the machines that own the other shards.
 pub trait ChildSink: Sync {
-    /// Sends children to a peer. Blocks while the peer is busy.
+    /// Sends children to a peer. Blocks while the peer is busy. `origins` contains one element for each child if the depth
+    /// applies the loop rule, and is empty otherwise.
     ///
     /// # Errors
     /// Returns [`Cancelled`] if the peer is unreachable. The depth then fails.
-    fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled>;
+    fn send(&self, peer: u16, children: &[Node], origins: &[Origin]) -> Result<(), Cancelled>;
 }
 
 /// The division of shards between this process and its peers, and the connection to the peers.
@@ -166,16 +167,18 @@ struct Gathered {
     cut: Cut,
     stats: StepStats,
     /// The edges, if the depth applies the loop rule.
-    edges: Option<FoundEdges>,
+    edges: Option<Edges>,
 }
 
 /// The destinations of the children of an expansion.
 #[derive(Clone, Copy)]
-struct Targets<'a> {
-    candidates: &'a Candidates,
-    exchange: Option<Exchange<'a>>,
-    /// The collector of edges, if the depth applies the loop rule.
-    loops: Option<&'a LoopCollector<'a>>,
+pub struct Targets<'a> {
+    /// The tables of this process.
+    pub candidates: &'a Candidates,
+    /// The peers that own the other shards, or `None` if all shards are in this process.
+    pub exchange: Option<Exchange<'a>>,
+    /// The past and the collector of edges, if the depth applies the loop rule.
+    pub loops: Option<Loops<'a>>,
 }
 
 /// One step of a beam search, with settings that are the same at every depth.
@@ -300,14 +303,9 @@ impl Step {
         let shards = self.select(&gathered, cancel)?;
         let mut changed = Vec::new();
         if let Some(edges) = gathered.edges {
-            let parents = edges.parents(&self.emulator, past.newest(), &shards, self.threads);
-            let geometry = self.emulator.geometry();
-            changed.extend(edges.changed.iter().map(|(&index, &piece)| {
-                let well = past.newest()[index as usize].unpack(geometry);
-                let well = well.expect("wells in a frontier are valid");
-                ChangedPiece::new(geometry, &well, piece)
-            }));
-            changed.sort_unstable();
+            let parents = edges.parents(past, &shards, self.threads);
+            let parents = parents.expect("each survivor was expanded from a parent");
+            changed = edges.changed(past);
             let wells = shards.iter().flatten().map(|node| node.well).collect();
             past.push(wells, parents);
         }
@@ -346,26 +344,31 @@ impl Step {
             // The estimate is for scores with quiescence.
             floor = None;
         }
+        let starts = shard_starts(frontier.shards.iter().map(Vec::len));
         loop {
             let candidates = Candidates::new(layout, sigmas);
             if let Some(floor) = floor {
                 candidates.raise_floors(floor);
             }
             progress.store(0, Ordering::Relaxed);
-            let loops = past.map(|past| LoopCollector::new(past, self.layout.shards()));
+            let past = past.map(|past| (past, Edges::new(layout.shards())));
             let targets = Targets {
                 candidates: &candidates,
                 exchange: None,
-                loops: loops.as_ref(),
+                loops: past.as_ref().map(|(past, edges)| Loops {
+                    past,
+                    edges,
+                    starts: &starts,
+                }),
             };
-            let stats = self.expand_into(frontier, targets, cancel, progress)?;
+            let stats = self.expand(frontier, targets, cancel, progress)?;
             let cut = candidates.cut(layout.width(), self.threads);
             if !candidates.dropped_above(cut.rank) {
                 return Ok(Gathered {
                     candidates,
                     cut,
                     stats: StepStats { repeats, ..stats },
-                    edges: loops.map(LoopCollector::finish),
+                    edges: past.map(|(_, edges)| edges),
                 });
             }
             repeats += 1;
@@ -375,49 +378,28 @@ impl Step {
         }
     }
 
-    /// Generates and scores the children of a frontier. Adds children whose shard is in this process to
-    /// `candidates`, and sends all others through `exchange`. If `exchange` is `None`, all shards are in
-    /// this process. `progress` counts the parents that have been expanded.
+    /// Generates and scores the children of a frontier. Adds children whose shard is in this process to the tables, and
+    /// sends all others to peers. `progress` counts the parents that have been expanded.
     ///
     /// # Errors
     /// Returns [`Cancelled`] soon after `cancel` becomes true, or if the sink returns it.
     ///
     /// # Panics
-    /// Panics if the frontier contains an invalid well for the emulator's geometry.
+    /// Panics if the frontier contains an invalid well for the emulator's geometry, or if `targets` contains a past that does
+    /// not lead to the frontier.
     pub fn expand(
-        &self,
-        frontier: &Frontier,
-        candidates: &Candidates,
-        exchange: Option<Exchange<'_>>,
-        cancel: &AtomicBool,
-        progress: &AtomicU64,
-    ) -> Result<StepStats, Cancelled> {
-        let targets = Targets {
-            candidates,
-            exchange,
-            loops: None,
-        };
-        self.expand_into(frontier, targets, cancel, progress)
-    }
-
-    fn expand_into(
         &self,
         frontier: &Frontier,
         targets: Targets<'_>,
         cancel: &AtomicBool,
         progress: &AtomicU64,
     ) -> Result<StepStats, Cancelled> {
-        let mut count = 0;
-        let chunks: Vec<(u32, &[Node])> = frontier
-            .shards
-            .iter()
-            .flat_map(|shard| shard.chunks(CHUNK))
-            .map(|chunk| {
-                let first = count;
-                count += chunk.len() as u32;
-                (first, chunk)
-            })
-            .collect();
+        let shards = frontier.shards.iter().enumerate();
+        let chunks = shards.flat_map(|(shard, nodes)| {
+            let start = targets.loops.map_or(0, |loops| loops.starts[shard]);
+            (start..).step_by(CHUNK).zip(nodes.chunks(CHUNK))
+        });
+        let chunks: Vec<(u32, &[Node])> = chunks.collect();
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
         let is_cancelled = || cancel.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
@@ -463,6 +445,17 @@ impl Step {
             .into_inner()
             .unwrap_or_else(|poison| poison.into_inner()))
     }
+}
+
+/// Returns the index of the first well of each shard in a frontier with these numbers of wells in its shards.
+pub fn shard_starts(wells: impl IntoIterator<Item = usize>) -> Vec<u32> {
+    let mut start = 0;
+    let starts = wells.into_iter().map(|wells| {
+        let first = start;
+        start += wells as u32;
+        first
+    });
+    starts.collect()
 }
 
 fn sort(nodes: &mut [Node]) {

@@ -45,7 +45,7 @@ pub(super) fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<St
                 expected.worst_eval,
             )
         && (found.best_lines, &found.best_well) == (expected.best_lines, &expected.best_well)
-        && found.children == expected.children;
+        && (found.children, &found.changed) == (expected.children, &expected.changed);
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 

@@ -1,14 +1,16 @@
 //! The receiving side of the exchange of children (candidate wells for the next depth) between workers. A worker
 //! receives the children of the shards (ranges of well hashes) that it owns.
 
-use super::Traffic;
 use super::spot_check::{Sample, Scorer, SpotCheck};
+use super::{FrontierGather, Traffic};
 use hatebeam_env::{Env, watch};
 use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, FLOOR_INTERVAL, QUEUED_BATCHES};
-use hatebeam_proto::messages::{PeerRequest, PeerResponse, Secret, ShardFloor, StreamHeader};
+use hatebeam_proto::messages::{
+    Batch, FrontierPart, PeerRequest, PeerResponse, Secret, ShardFloor, StreamHeader,
+};
 use hatebeam_proto::{BoxStream, LinkError};
-use hatebeam_search::{Candidates, Node, SortBuffer};
+use hatebeam_search::{Candidates, Edges, Node, SortBuffer};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,8 +43,18 @@ struct Inbound {
     /// Destination of received children. `None` before the epoch's first attempt, and after the first cut of a depth has
     /// been applied.
     candidates: Option<Arc<Candidates>>,
+    /// `None` if the run ignores the loop rule.
+    loops: Option<InboundLoops>,
     /// Whether the epoch has ended.
     is_closed: bool,
+}
+
+/// Destinations of what peers send only if the run applies the loop rule.
+#[derive(Clone)]
+pub(crate) struct InboundLoops {
+    pub(crate) edges: Arc<Edges>,
+    /// `None` if the frontier is known.
+    pub(crate) gather: Option<Arc<FrontierGather>>,
 }
 
 /// Parameters of the exchange that stay constant for an epoch.
@@ -75,23 +87,33 @@ impl InboundControl {
             },
             epoch: Arc::new(epoch),
             candidates: None,
+            loops: None,
             is_closed: false,
         }));
     }
 
     /// Begins an attempt at a depth. Children from its streams are added to `candidates`. Streams of earlier attempts
     /// end. Does nothing if another epoch has begun.
-    pub(crate) fn open(&self, position: Position, candidates: &Arc<Candidates>) {
+    pub(crate) fn open(
+        &self,
+        position: Position,
+        candidates: &Arc<Candidates>,
+        loops: Option<InboundLoops>,
+    ) {
         self.modify(position.epoch, |inbound| {
             inbound.position = position;
             inbound.candidates = Some(Arc::clone(candidates));
+            inbound.loops = loops;
         });
     }
 
     /// Drops this side's reference to the candidates of the current depth. Streams that are still open keep their
     /// references until they end. Does nothing if another epoch than `epoch` has begun.
     pub(crate) fn release_candidates(&self, epoch: u64) {
-        self.modify(epoch, |inbound| inbound.candidates = None);
+        self.modify(epoch, |inbound| {
+            inbound.candidates = None;
+            inbound.loops = None;
+        });
     }
 
     /// Ends the epoch. Its streams end, and new ones are refused.
@@ -101,6 +123,7 @@ impl InboundControl {
                 return false;
             };
             inbound.candidates = None;
+            inbound.loops = None;
             inbound.is_closed = true;
             true
         });
@@ -137,10 +160,12 @@ impl std::fmt::Debug for InboundExchange {
 }
 
 /// The attempt of an accepted stream.
+#[derive(Clone)]
 struct Accepted {
     position: Position,
     epoch: Arc<EpochExchange>,
     candidates: Arc<Candidates>,
+    loops: Option<InboundLoops>,
 }
 
 /// Buffers of a stream, reused for every batch.
@@ -269,15 +294,16 @@ impl InboundExchange {
             let batch = match request {
                 None => return Ok(received),
                 Some(PeerRequest::Batch(batch)) => batch,
+                Some(PeerRequest::Frontier(part)) => {
+                    accepted.add_frontier(from, part)?;
+                    continue;
+                }
                 Some(PeerRequest::Header(_)) => {
                     return Err(LinkError::bad_message("the stream contains two headers"));
                 }
             };
-            let bytes = batch.len() as u64;
-            let (epoch, candidates) = (
-                Arc::clone(&accepted.epoch),
-                Arc::clone(&accepted.candidates),
-            );
+            let bytes = batch.children.len() as u64;
+            let to = accepted.clone();
             let sample = Sample {
                 from: from.to_owned(),
                 depth: accepted.position.depth,
@@ -285,7 +311,7 @@ impl InboundExchange {
             };
             let offered = self
                 .env
-                .run_blocking(move || buffers.offer(&batch, &epoch, &candidates, &sample));
+                .run_blocking(move || buffers.offer(&batch, &to, &sample));
             let offered = offered.await.map_err(|panicked| {
                 LinkError::transient(format!("cannot receive a batch: {panicked}"))
             })?;
@@ -354,11 +380,18 @@ impl Inbound {
             position: theirs,
             epoch: Arc::clone(&self.epoch),
             candidates,
+            loops: self.loops.clone(),
         }))
     }
 }
 
 impl Accepted {
+    fn add_frontier(&self, from: &str, part: FrontierPart) -> Result<(), LinkError> {
+        let gather = self.loops.as_ref().and_then(|loops| loops.gather.as_ref());
+        let unexpected = || LinkError::bad_message("this worker expects no wells of the frontier");
+        gather.ok_or_else(unexpected)?.add(from, part)
+    }
+
     /// Returns a response with the floors of this worker's shards.
     fn floors(&self, received: Option<u64>) -> PeerResponse {
         let owned = self.epoch.owned.iter().enumerate();
@@ -378,13 +411,25 @@ impl Buffers {
     /// Unpacks a batch, and adds its children to the candidates unless the spot check fails.
     fn offer(
         mut self,
-        batch: &[u8],
-        epoch: &EpochExchange,
-        candidates: &Candidates,
+        batch: &Batch,
+        to: &Accepted,
         sample: &Sample,
     ) -> Result<Buffers, LinkError> {
-        batch::unpack(epoch.geometry, batch, &mut self.nodes)
+        let Accepted {
+            epoch, candidates, ..
+        } = to;
+        batch::unpack(epoch.geometry, &batch.children, &mut self.nodes)
             .map_err(|error| LinkError::bad_message(error.to_string()))?;
+        let origins = match &to.loops {
+            Some(_) => self.nodes.len(),
+            None => 0,
+        };
+        if batch.origins.len() != origins {
+            return Err(LinkError::bad_message(format!(
+                "the batch has {} origins of children instead of {origins}",
+                batch.origins.len()
+            )));
+        }
         let layout = candidates.layout();
         let mut shards = self.nodes.iter().map(|node| layout.shard_of(&node.well));
         if let Some(shard) = shards.find(|&shard| !epoch.owned[shard]) {
@@ -394,6 +439,9 @@ impl Buffers {
         }
         let check = &epoch.spot_check;
         if check.is_good(&mut self.scorer, &self.nodes, sample) {
+            if let Some(loops) = &to.loops {
+                loops.edges.add(candidates, &self.nodes, &batch.origins);
+            }
             candidates.offer_nodes(&self.nodes, &mut self.sorted);
         }
         Ok(self)

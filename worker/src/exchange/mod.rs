@@ -6,12 +6,14 @@
 //! queue is full, the search thread waits. A slow worker therefore slows the others down, but does not fill their
 //! memory. Receiving never waits for sending, so workers cannot deadlock.
 
+mod frontier;
 mod inbound;
 mod outbound;
 mod spot_check;
 
+pub(crate) use frontier::{Expected, FrontierGather, ShardWells};
 pub use inbound::InboundExchange;
-pub(crate) use inbound::{EpochExchange, InboundControl, Position};
+pub(crate) use inbound::{EpochExchange, InboundControl, InboundLoops, Position};
 pub(crate) use outbound::{Outbound, PeerStreams};
 pub(crate) use spot_check::SpotCheck;
 

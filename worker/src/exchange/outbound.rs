@@ -1,22 +1,22 @@
 //! The sending side of the exchange of children (candidate wells for the next depth) with peers, the other workers.
 //! Each child goes to the worker that owns the child's shard (a range of well hashes).
 
-use super::Traffic;
+use super::{ShardWells, Traffic};
 use crate::error::OrderError;
 use crate::link::PeerLink;
 use crate::lock;
 use hatebeam_env::Env;
 use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, BATCH_CHILDREN};
-use hatebeam_proto::messages::{Peer, PeerRequest, StreamHeader};
-use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, Owner, REMOTE_BATCH};
+use hatebeam_proto::messages::{Batch, FrontierPart, Peer, PeerRequest, StreamHeader};
+use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, Origin, Owner, REMOTE_BATCH};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_stream::StreamExt;
 use tracing::Span;
@@ -54,8 +54,15 @@ pub(crate) struct PeerStreams {
     tasks: JoinSet<Result<(), OrderError>>,
 }
 
+#[derive(Default)]
+struct Outgoing {
+    children: Vec<Node>,
+    /// The origin of each child. Empty if the run ignores the loop rule.
+    origins: Vec<Origin>,
+}
+
 struct PeerStream {
-    buffer: Mutex<Vec<Node>>,
+    buffer: Mutex<Outgoing>,
     queue: mpsc::Sender<PeerRequest>,
     name: String,
     /// Number of children sent.
@@ -110,8 +117,9 @@ impl PeerStreams {
         (streams, handles)
     }
 
-    fn push(&self, stream: &PeerStream, children: &[Node]) -> Result<(), Cancelled> {
-        let batch = batch::pack(self.geometry, children, self.compress);
+    fn push(&self, stream: &PeerStream, outgoing: Outgoing) -> Result<(), Cancelled> {
+        let Outgoing { children, origins } = outgoing;
+        let batch = batch::pack(self.geometry, &children, self.compress);
         let (count, bytes) = (children.len() as u64, batch.len() as u64);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         stream.sent.fetch_add(count, Ordering::Relaxed);
@@ -119,7 +127,10 @@ impl PeerStreams {
         metrics.sent.add(count);
         metrics.sent_bytes.add(bytes);
         metrics.batches_sent.add(1);
-        let request = PeerRequest::Batch(batch.into());
+        let request = PeerRequest::Batch(Batch {
+            children: batch.into(),
+            origins,
+        });
         self.enqueue(stream, request).map_err(|()| {
             tracing::debug!(parent: &self.span, peer = %stream.name, "lost stream to peer");
             Cancelled
@@ -153,11 +164,38 @@ impl PeerStreams {
     pub(crate) fn flush(&self) -> Result<(), Cancelled> {
         for stream in &self.streams {
             let rest = std::mem::take(&mut *lock(&stream.buffer));
-            if !rest.is_empty() {
-                self.push(stream, &rest)?;
+            if !rest.children.is_empty() {
+                self.push(stream, rest)?;
             }
         }
         Ok(())
+    }
+
+    /// Sends this worker's part of the frontier to all peers. An error ends the stream, and
+    /// [`failed`](PeerStreams::failed) returns it.
+    pub(crate) async fn send_frontier(&self, shards: &[ShardWells]) {
+        for stream in &self.streams {
+            for part in parts_of(shards) {
+                if stream
+                    .queue
+                    .send(PeerRequest::Frontier(part))
+                    .await
+                    .is_err()
+                {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Waits until a stream fails, and returns its error.
+    pub(crate) async fn failed(&mut self) -> OrderError {
+        while let Some(task) = self.tasks.join_next().await {
+            if let Err(error) = ended(task) {
+                return error;
+            }
+        }
+        std::future::pending().await
     }
 
     /// Closes the streams, waits until every peer has received all children, and returns the number of bytes sent.
@@ -174,30 +212,61 @@ impl PeerStreams {
     async fn close(&mut self) -> Result<(), OrderError> {
         self.streams.clear();
         while let Some(task) = self.tasks.join_next().await {
-            match task {
-                Ok(ended) => ended?,
-                Err(error) if error.is_cancelled() => {
-                    return Err(OrderError::superseded("the epoch has ended"));
-                }
-                Err(error) => return Err(OrderError::Worker(error.to_string())),
-            }
+            ended(task)?;
         }
         Ok(())
     }
 }
 
+/// Returns the result of the task of a stream.
+fn ended(task: Result<Result<(), OrderError>, JoinError>) -> Result<(), OrderError> {
+    match task {
+        Ok(ended) => ended,
+        Err(error) if error.is_cancelled() => Err(OrderError::superseded("the epoch has ended")),
+        Err(error) => Err(OrderError::Worker(error.to_string())),
+    }
+}
+
+/// Divides the wells of the shards into messages. The last message may be empty.
+fn parts_of(shards: &[ShardWells]) -> impl Iterator<Item = FrontierPart> {
+    let parts = (0..)
+        .zip(shards)
+        .flat_map(|(shard, ShardWells { wells, parents })| {
+            let parts = wells
+                .chunks(BATCH_CHILDREN)
+                .zip(parents.chunks(BATCH_CHILDREN));
+            parts.map(move |(wells, parents)| FrontierPart {
+                shard,
+                wells: wells.to_vec(),
+                parents: parents.to_vec(),
+                last: false,
+            })
+        });
+    let last = FrontierPart {
+        shard: 0,
+        wells: Vec::new(),
+        parents: Vec::new(),
+        last: true,
+    };
+    parts.chain(std::iter::once(last))
+}
+
 impl ChildSink for PeerStreams {
-    fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
+    fn send(&self, peer: u16, children: &[Node], origins: &[Origin]) -> Result<(), Cancelled> {
         let stream = &self.streams[usize::from(peer)];
         let full = {
             let mut buffer = lock(&stream.buffer);
-            buffer.extend_from_slice(children);
-            let is_full = buffer.len() >= BATCH_CHILDREN;
-            let empty = || Vec::with_capacity(BATCH_CHILDREN + REMOTE_BATCH);
+            buffer.children.extend_from_slice(children);
+            buffer.origins.extend_from_slice(origins);
+            let is_full = buffer.children.len() >= BATCH_CHILDREN;
+            let empty = || Outgoing {
+                children: Vec::with_capacity(BATCH_CHILDREN + REMOTE_BATCH),
+                origins: Vec::new(),
+            };
             is_full.then(|| std::mem::replace(&mut *buffer, empty()))
         };
         match full {
-            Some(batch) => self.push(stream, &batch),
+            Some(batch) => self.push(stream, batch),
             None => Ok(()),
         }
     }

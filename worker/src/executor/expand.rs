@@ -2,19 +2,21 @@
 //! depth).
 
 use super::Executor;
-use crate::epoch::Epoch;
+use crate::epoch::{BegunAttempt, Epoch};
 use crate::error::OrderError;
-use crate::exchange::{Outbound, PeerStreams, Position};
+use crate::exchange::{FrontierGather, InboundLoops, Outbound, PeerStreams, Position};
+use crate::games::Games;
 use hatebeam_proto::messages::{Expand, Expanded, Secret, StreamHeader};
-use hatebeam_search::{Candidates, Exchange, Frontier, Step, StepStats};
+use hatebeam_search::{Candidates, ChangedPiece, Exchange, Loops, Step, StepStats, Targets};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The blocking part of an expansion, which runs on the search threads.
 struct Expansion {
     epoch: Arc<Epoch>,
-    frontier: Arc<Frontier>,
-    candidates: Arc<Candidates>,
+    attempt: BegunAttempt,
+    /// The frontier of all workers, if the games that lead to it are not known yet.
+    gather: Option<Arc<FrontierGather>>,
     streams: PeerStreams,
     progress: Arc<AtomicU64>,
     threads: usize,
@@ -26,35 +28,50 @@ impl Executor {
         epoch: &Arc<Epoch>,
         order: Expand,
     ) -> Result<Expanded, OrderError> {
-        let (frontier, candidates) = epoch.begin_attempt(order)?;
+        let attempt = epoch.begin_attempt(order)?;
         let progress = &self.state.progress;
-        progress.begin_depth(order.depth, frontier.len());
-        let streams = self.open_streams(epoch, order, &candidates);
+        progress.begin_depth(order.depth, attempt.frontier.len());
+        let mut streams = self.open_streams(epoch, order, &attempt.candidates);
         let position = Position {
             epoch: epoch.number,
             depth: order.depth,
             attempt: order.attempt,
         };
-        self.inbound.open(position, &candidates);
+        let games = epoch.games.as_ref();
+        let gather =
+            games.and_then(|games| games.gather(epoch.geometry(), &epoch.assignment, order.wells));
+        let loops = attempt.edges.as_ref().map(|edges| InboundLoops {
+            edges: Arc::clone(edges),
+            gather: gather.clone(),
+        });
+        self.inbound.open(position, &attempt.candidates, loops);
+        if let (Some(games), Some(gather)) = (games, &gather) {
+            streams.send_frontier(&games.own()).await;
+            tokio::select! {
+                biased;
+                error = streams.failed() => return Err(error),
+                () = gather.complete() => {}
+            }
+        }
         let expansion = Expansion {
             epoch: Arc::clone(epoch),
-            frontier,
-            candidates,
+            attempt,
+            gather,
             streams,
             progress: Arc::clone(&progress.expanded),
             threads: self.threads,
         };
         let began = self.env.now();
         let expanded = self.env.run_blocking(move || expansion.run());
-        let (stats, streams) = expanded.await?;
+        let (expanded, streams) = expanded.await?;
         let waited = streams.stalled() / u32::try_from(self.threads).unwrap_or(u32::MAX);
         let busy = began.elapsed().saturating_sub(waited);
         let metrics = &self.traffic.metrics;
         metrics
             .expanded
             .add(progress.expanded.load(Ordering::Relaxed));
-        let stats = match stats {
-            Ok(stats) => stats,
+        let (stats, changed) = match expanded {
+            Ok(expanded) => expanded,
             Err(_) if epoch.is_over() => {
                 return Err(OrderError::superseded("the epoch has ended"));
             }
@@ -71,6 +88,7 @@ impl Executor {
             sent,
             sent_bytes,
             busy_micros: busy.as_micros() as u64,
+            changed,
         })
     }
 
@@ -106,33 +124,55 @@ impl Executor {
 }
 
 impl Expansion {
-    fn run(self) -> (Result<StepStats, OrderError>, PeerStreams) {
+    fn run(
+        self,
+    ) -> (
+        Result<(StepStats, Vec<ChangedPiece>), OrderError>,
+        PeerStreams,
+    ) {
         (self.expand(), self.streams)
     }
 
-    fn expand(&self) -> Result<StepStats, OrderError> {
+    /// Returns the statistics and the pieces that the loop rule changes.
+    fn expand(&self) -> Result<(StepStats, Vec<ChangedPiece>), OrderError> {
         let Epoch {
             emulator,
             spec,
             assignment,
             cancel,
+            games,
             ..
         } = &*self.epoch;
+        if let (Some(games), Some(gather)) = (games, &self.gather) {
+            games.push(gather)?;
+        }
+        let known = games.as_ref().map(Games::known);
+        let BegunAttempt {
+            frontier,
+            candidates,
+            edges,
+        } = &self.attempt;
         let step = Step::new(emulator, spec.evaluator, assignment.layout, self.threads)
             .map_err(|error| OrderError::bad_order(error.to_string()))?;
-        let exchange = Exchange {
-            owners: &assignment.owners,
-            sink: &self.streams,
-            peers: assignment.peers.len() as u16,
+        let loops = known.as_ref().zip(edges.as_ref());
+        let targets = Targets {
+            candidates,
+            exchange: Some(Exchange {
+                owners: &assignment.owners,
+                sink: &self.streams,
+                peers: assignment.peers.len() as u16,
+            }),
+            loops: loops.map(|(known, edges)| Loops {
+                past: &known.past,
+                edges,
+                starts: &known.starts,
+            }),
         };
-        step.expand(
-            &self.frontier,
-            &self.candidates,
-            Some(exchange),
-            cancel,
-            &self.progress,
-        )
-        .and_then(|stats| self.streams.flush().map(|()| stats))
-        .map_err(|_| OrderError::superseded("the expansion was stopped"))
+        let stats = step
+            .expand(frontier, targets, cancel, &self.progress)
+            .and_then(|stats| self.streams.flush().map(|()| stats))
+            .map_err(|_| OrderError::superseded("the expansion was stopped"))?;
+        let changed = loops.map(|(known, edges)| edges.changed(&known.past));
+        Ok((stats, changed.unwrap_or_default()))
     }
 }

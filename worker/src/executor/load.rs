@@ -152,7 +152,7 @@ impl Executor {
             loaded?;
         }
         if let Some(table) = loading.missing.first() {
-            return Err(OrderError::Damaged(format!(
+            return Err(OrderError::damaged(format!(
                 "the wells in the table of shard {} in {} do not match its manifest entry",
                 table.shard, table.key
             )));

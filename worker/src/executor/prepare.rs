@@ -6,12 +6,16 @@ use super::{Executor, RunTables};
 use crate::epoch::{Assignment, Epoch, NewEpoch};
 use crate::error::OrderError;
 use crate::exchange::{EpochExchange, SpotCheck};
+use crate::games::Games;
 use crate::lock;
 use crate::tables::LocalTables;
 use hatebeam_game::Geometry;
 use hatebeam_proto::messages::{Prepare, Prepared};
-use hatebeam_runs::{StartingPosition, fetch_network, first_node};
-use hatebeam_search::Frontier;
+use hatebeam_runs::{
+    Archive, FrontierAt, FrontierGames, LoopRule, SpecError, StartingPosition, VersionedManifest,
+    fetch_network, first_node, read_games,
+};
+use hatebeam_search::{Frontier, Past, ShardLayout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,7 +40,7 @@ impl Executor {
         let generation = self.halt();
         let _alone = self.state.preparing.lock().await;
         self.check_generation(generation)?;
-        let start = order.spec.check_for_cluster()?;
+        let start = order.spec.check()?;
         order.spec.check_search(&self.search)?;
         let emulator = order.spec.emulator()?;
         let assignment = Assignment::of(&self.name, &order)?;
@@ -48,6 +52,8 @@ impl Executor {
         let prepared = self.peers.prepare(&assignment.peers, lost_after).await;
         prepared.map_err(OrderError::PeersUnreachable)?;
         let tables = self.tables(&order.run, emulator.geometry()).await?;
+        let past = before.as_ref().and_then(|before| before.games.as_ref());
+        let past = past.map(|games| games.known().past);
         let held = before.map(|before| before.frontier());
         let source = Source {
             generation,
@@ -57,6 +63,7 @@ impl Executor {
         let (frontier, fetched) = self.frontier(&order, &start, &assignment, source).await?;
         self.traffic.metrics.tables_fetched.add(u64::from(fetched));
         let wells = frontier.len() as u64;
+        let games = self.games(&order, &start, assignment.layout, past).await?;
         let epoch = Epoch::new(NewEpoch {
             number,
             run: order.run,
@@ -65,6 +72,7 @@ impl Executor {
             emulator,
             assignment,
             tables,
+            games,
             frontier,
         });
         self.install(generation, epoch)?;
@@ -88,6 +96,38 @@ impl Executor {
         let is_here = assignment.owned[layout.shard_of(&first.well)];
         let frontier = Frontier::new(order.depth, is_here.then_some(first), layout);
         Ok((Arc::new(frontier), 0))
+    }
+
+    /// Returns the games that lead to the frontier of all workers, or `None` if the run ignores the loop rule. `held` are the
+    /// games of the previous epoch, if it belongs to the same run.
+    async fn games(
+        &self,
+        order: &Prepare,
+        start: &StartingPosition,
+        layout: ShardLayout,
+        held: Option<Arc<Past>>,
+    ) -> Result<Option<Games>, OrderError> {
+        if order.spec.loops == LoopRule::Ignore {
+            return Ok(None);
+        }
+        let geometry = order.spec.well.geometry().map_err(SpecError::from)?;
+        if order.depth == start.depth() {
+            return Ok(Some(Games::new(FrontierGames::of_start(
+                geometry, start, layout,
+            ))));
+        }
+        let loaded = VersionedManifest::load(&self.objects, &order.run, true).await?;
+        let storage = Arc::clone(&self.storage);
+        let tables = self
+            .env
+            .run_blocking(move || storage.create_archive(geometry));
+        let archive = Archive::open(&self.objects, loaded.manifest, tables.await??)?;
+        let frontier = FrontierAt {
+            depth: order.depth,
+            layout,
+        };
+        let games = read_games(&self.env, archive, frontier, held).await?;
+        Ok(Some(Games::new(games)))
     }
 
     /// Makes `epoch` the current epoch. Returns an error if another order has superseded it in the meantime.
@@ -193,7 +233,7 @@ mod tests {
         let AnswerKind::Failed(missing) = worker.execute(1, order.clone()).await else {
             panic!("the order succeeded without its network");
         };
-        assert_eq!(missing.kind, FailureKind::Damaged);
+        assert_eq!(missing.kind, FailureKind::Damaged { depth: None });
         let key = format!("networks/{digest}");
         assert!(missing.reason.contains(&key), "{}", missing.reason);
 

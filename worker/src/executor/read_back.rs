@@ -81,10 +81,11 @@ impl Executor {
 impl From<ReadError> for OrderError {
     fn from(error: ReadError) -> OrderError {
         let reason = hatebeam_report::with_causes(&error);
+        let depth = error.damaged_depth();
         match error {
             ReadError::Manifest(error) => error.into(),
             error if error.is_transient() => OrderError::Unavailable(reason),
-            error if error.damaged_depth().is_some() => OrderError::Damaged(reason),
+            _ if depth.is_some() => OrderError::Damaged { reason, depth },
             _ => OrderError::Worker(reason),
         }
     }

@@ -59,16 +59,21 @@ impl Executor {
         let depth = order.depth;
         let candidates = epoch.candidates(depth)?;
         let cut = cut_of(order);
+        let edges = epoch.edges();
         epoch.begin_selection();
         self.inbound.release_candidates(epoch.number);
         let threads = self.threads;
+        let games = Arc::clone(epoch);
         let selected = self.env.run_blocking(move || {
             let shards = candidates.select(&cut, threads);
             let frontier = Frontier { depth, shards };
+            if let (Some(games), Some(edges)) = (&games.games, edges) {
+                games.select(&edges, &frontier, threads)?;
+            }
             let summary = FrontierSummary::of(frontier.nodes());
-            (frontier, summary)
+            Ok::<_, OrderError>((frontier, summary))
         });
-        let (frontier, summary) = selected.await?;
+        let (frontier, summary) = selected.await??;
         let frontier = Arc::new(frontier);
         let done = epoch.finish_selection(&frontier);
         let commit = Commit {

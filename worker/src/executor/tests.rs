@@ -185,6 +185,7 @@ fn first_attempt(depth: u32) -> Expand {
         attempt: 1,
         sigmas: DEFAULT_SIGMAS,
         floor: 0,
+        wells: 0,
     }
 }
 
@@ -690,10 +691,10 @@ async fn unavailable_store_and_damaged_tables_are_reported_as_different_failures
     damaged[5] ^= 1;
     direct.put(&key, damaged.into()).await.unwrap();
     let answer = reader.execute(2, order.clone()).await;
-    assert_eq!(failure(answer), FailureKind::Damaged);
+    assert_eq!(failure(answer), FailureKind::Damaged { depth: None });
     direct.delete(&key).await.unwrap();
     let answer = reader.execute(2, order.clone()).await;
-    assert_eq!(failure(answer), FailureKind::Damaged);
+    assert_eq!(failure(answer), FailureKind::Damaged { depth: None });
 
     direct.put(&key, intact).await.unwrap();
     let answer = reader.execute(2, order).await;

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::testing::{Cluster, SECRET, prepare};
     use hatebeam_proto::LinkErrorKind;
-    use hatebeam_proto::messages::{AnswerKind, Expand, OrderKind, Secret, StreamHeader};
+    use hatebeam_proto::messages::{AnswerKind, Batch, Expand, OrderKind, Secret, StreamHeader};
     use hatebeam_search::DEFAULT_SIGMAS;
 
     const LOST_AFTER: Duration = Duration::from_secs(5);
@@ -224,12 +224,18 @@ mod tests {
             })
         };
         let header = |from: &str, epoch| header_with(from, epoch, SECRET);
-        let batch = |bytes: &'static [u8]| PeerRequest::Batch(bytes.into());
+        let batch = |bytes: &'static [u8]| {
+            PeerRequest::Batch(Batch {
+                children: bytes.into(),
+                origins: Vec::new(),
+            })
+        };
         let expand = OrderKind::Expand(Expand {
             depth: 1,
             attempt: 1,
             sigmas: DEFAULT_SIGMAS,
             floor: 0,
+            wells: 0,
         });
         tokio::spawn(async move { worker.execute(1, expand).await });
         let empty = b"\0\0\0\0\0";
