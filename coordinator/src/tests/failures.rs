@@ -137,7 +137,8 @@ fn omit_histogram(answer: &mut AnswerKind) {
 
 #[tokio::test(start_paused = true)]
 async fn worker_with_invalid_answers_is_quarantined_and_the_others_continue() {
-    let alterations: [(fn(&mut AnswerKind), &str); 2] = [
+    type Alteration = (fn(&mut AnswerKind), &'static str);
+    let alterations: [Alteration; 2] = [
         (spoil_best_well, "the summary"),
         (omit_histogram, "it sent 0 histograms instead of 1"),
     ];
