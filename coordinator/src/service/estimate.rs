@@ -8,7 +8,7 @@ use hatebeam_dashboard::EstimateRequest;
 use hatebeam_objects::Options;
 use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_proto::v1;
-use hatebeam_runs::{RunSpec, likely_depths};
+use hatebeam_runs::{RunSpec, likely_depths, memory_of_loops};
 
 /// Returns the program constants that the cost model depends on.
 pub fn program_constants() -> ProgramConstants {
@@ -32,6 +32,7 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
     spec.check().map_err(|error| error.to_string())?;
     let keep = spec.keep(&form.keep);
     let keep = keep.map_err(|error| format!("keep: {error}"))?;
+    spec.check_keep(keep).map_err(|error| error.to_string())?;
     let evaluator = &spec.evaluator;
     let model = ModelInputs {
         puts_per_second: PriceTable::get().s3.puts_per_second,
@@ -40,18 +41,25 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
     let max_depth = (form.max_depth > 0).then_some(form.max_depth);
     let start = spec.start_depth();
     let depths = likely_depths(spec, max_depth).map(|depth| depth.saturating_sub(start).max(1));
+    let workers = request.workers.iter();
     Ok(hatebeam_cost::estimate(&EstimateInputs {
         model,
         beam: Beam::new(spec.width, (form.shards > 0).then_some(form.shards)),
         depths,
         kept_share: keep.share(depths[1]),
-        workers: request.workers.iter().map(worker).collect(),
+        workers: workers.map(|one| worker(one, spec)).collect(),
         runs: request.runs.iter().filter_map(earlier_run).collect(),
         prices,
     }))
 }
 
-fn worker(worker: &v1::WorkerStatus) -> EstimateWorker {
+fn worker(worker: &v1::WorkerStatus, spec: &RunSpec) -> EstimateWorker {
+    // Every worker needs this memory for the loop rule, and the rest for its share of the beam. 0 means unknown.
+    let for_loops = memory_of_loops(spec.width, spec.loops);
+    let memory_bytes = match worker.memory_bytes {
+        0 => 0,
+        bytes => bytes.saturating_sub(for_loops).max(1),
+    };
     let machine = worker.machine.clone().unwrap_or_default();
     EstimateWorker {
         machine: Machine {
@@ -61,7 +69,7 @@ fn worker(worker: &v1::WorkerStatus) -> EstimateWorker {
             ..Machine::default()
         },
         threads: worker.threads,
-        memory_bytes: worker.memory_bytes,
+        memory_bytes,
     }
 }
 
@@ -81,7 +89,7 @@ mod tests {
     use super::*;
     use crate::driver::missing_memory;
     use crate::registry::Member;
-    use hatebeam_runs::{Manifest, Retention};
+    use hatebeam_runs::{LoopRule, Manifest, Retention};
     use hatebeam_search::{MIN_SHARD_WELLS, Quiescence, ShardLayout};
     use serde_json::json;
 
@@ -145,9 +153,14 @@ mod tests {
             memory_bytes,
             ..v1::WorkerStatus::default()
         };
-        for (quiescence, fits) in [(Quiescence::First, true), (Quiescence::FirstOfBest, false)] {
+        for (quiescence, loops, fits) in [
+            (Quiescence::First, LoopRule::Ignore, true),
+            (Quiescence::FirstOfBest, LoopRule::Ignore, false),
+            (Quiescence::First, LoopRule::Exact, false),
+        ] {
             let mut request = request(40_000_000, "");
             request.form.spec.evaluator.quiescence = quiescence;
+            request.form.spec.loops = loops;
             request.workers = vec![worker.clone()];
             let spec = request.form.spec.clone();
             let shards = ShardLayout::default_shards(spec.width);
@@ -158,7 +171,8 @@ mod tests {
             let estimate = estimate(&request, ObjectStorePrices::default()).unwrap();
             let is_warned = |text| estimate.warnings.iter().any(|one| one.contains(text));
             assert_eq!(!is_warned("may not fit"), fits, "{estimate:?}");
-            assert_eq!(!is_warned("rough guesses"), fits, "{estimate:?}");
+            let is_rough = quiescence == Quiescence::FirstOfBest;
+            assert_eq!(is_warned("rough guesses"), is_rough, "{estimate:?}");
         }
     }
 
@@ -167,5 +181,9 @@ mod tests {
         let error = estimated(0, "").unwrap_err();
         assert!(error.contains("width"), "{error}");
         assert!(estimated(10, "some").is_err());
+        let mut request = request(10, "4");
+        request.form.spec.loops = LoopRule::Exact;
+        let error = estimate(&request, ObjectStorePrices::default()).unwrap_err();
+        assert!(error.contains("keep all"), "{error}");
     }
 }

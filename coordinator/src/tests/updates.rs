@@ -351,14 +351,18 @@ async fn run_with_different_search_fingerprint_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_that_applies_loop_rule_is_refused() {
+async fn run_that_applies_loop_rule_must_keep_all_tables() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let mut submission = cluster.submission(2);
     submission.spec.loops = LoopRule::Exact;
-    let error = process.coordinator.submit(submission).await.unwrap_err();
+    submission.keep = Retention::Last;
+    let error = process.coordinator.submit(submission.clone()).await;
+    let error = error.unwrap_err();
     assert!(matches!(error, RequestError::Invalid(_)), "{error}");
-    assert!(error.to_string().contains("--loops ignore"), "{error}");
+    assert!(error.to_string().contains("keep all"), "{error}");
+    submission.keep = Retention::All;
+    process.coordinator.submit(submission).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
