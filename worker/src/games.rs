@@ -15,7 +15,7 @@ pub(crate) struct Games(Mutex<State>);
 struct State {
     known: KnownGames,
     /// This worker's part of a frontier that is newer than the one in `known`.
-    own: Option<Vec<ShardWells>>,
+    own: Option<Arc<Vec<ShardWells>>>,
 }
 
 /// The games that lead to a frontier.
@@ -60,7 +60,7 @@ impl Games {
             wells: nodes.iter().map(|node| node.well).collect(),
             parents: parents.by_ref().take(nodes.len()).collect(),
         });
-        let own = shards.collect();
+        let own = Arc::new(shards.collect());
         lock(&self.0).own = Some(own);
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Games {
             wells,
             parents: state.known.past.newest().len(),
         };
-        let own = state.own.clone()?;
+        let own = state.own.as_deref()?.clone();
         Some(Arc::new(FrontierGather::new(expected, own)))
     }
 
@@ -105,7 +105,7 @@ impl Games {
     }
 
     /// Returns this worker's part of a frontier whose wells its peers do not know yet.
-    pub(crate) fn own(&self) -> Vec<ShardWells> {
+    pub(crate) fn own(&self) -> Arc<Vec<ShardWells>> {
         lock(&self.0).own.clone().unwrap_or_default()
     }
 }
