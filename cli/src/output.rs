@@ -2,7 +2,6 @@
 
 use anyhow::Context;
 use hatebeam_host::INTERRUPTED;
-use hatebeam_store::write_whole;
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -85,7 +84,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(format_args!("{}\n", serde_json::to_string(value)?))
 }
 
-/// Checks that [`write_file`] can write a file, before work that takes long. Creates a temporary file in its folder and
+/// Checks that [`write_whole`](hatebeam_store::write_whole) can write a file, before work that takes long. Creates a temporary file in its folder and
 /// removes the temporary file. Does not check a link, a device or a pipe, because opening a pipe is visible to its reader.
 pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", path.display());
@@ -93,7 +92,7 @@ pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
         let error = io::Error::from(io::ErrorKind::IsADirectory);
         return Err(error).with_context(context);
     }
-    if is_written_in_place(path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
         return Ok(());
     }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
@@ -101,19 +100,6 @@ pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
     let temporary = path.with_file_name(name);
     File::create_new(&temporary).with_context(context)?;
     fs::remove_file(&temporary).with_context(context)
-}
-
-/// Creates or replaces a file atomically. Writes to the target of a link, to a device or to a pipe, such as `/dev/stdout`.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if is_written_in_place(path) {
-        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
-    }
-    Ok(write_whole(path, bytes)?)
-}
-
-/// Returns whether the path is a link, a device or a pipe, which a new file must not replace.
-fn is_written_in_place(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }
 
 /// Error context for a failed write of results.

@@ -4,6 +4,7 @@ use crate::args::ThreadsArgs;
 use crate::output;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hatebeam_agents::{Contest, GameRecord, Series};
+use hatebeam_store::write_whole;
 use hatebeam_telemetry::ProgressLine;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl SeriesArgs {
     /// prevent the others, because the games may have taken long.
     pub(super) fn show_as(&self, text: &str, contest: &Contest) -> anyhow::Result<()> {
         let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
-            Some(path) => output::write_file(path, text().as_bytes()),
+            Some(path) => Ok(write_whole(path, text().as_bytes())?),
             None => Ok(()),
         };
         let printed = output::print(text);

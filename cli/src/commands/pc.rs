@@ -16,6 +16,7 @@ use hatebeam_agents::pc::{
     counts_text,
 };
 use hatebeam_agents::text::pc as text;
+use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
@@ -153,7 +154,7 @@ impl TableArgs {
             progress,
         )?;
         show_progress("");
-        output::write_file(&self.file, &built.bytes())?;
+        write_whole(&self.file, &built.bytes())?;
         output::print(counts_text(built.header()))
     }
 }
