@@ -213,12 +213,13 @@ fn failed() -> impl Strategy<Value = Failed> {
 }
 
 fn game_nodes() -> impl Strategy<Value = GameNodes> {
-    let node = any::<(u32, [u8; 20], u16, u8)>();
-    let node = node.prop_map(|(depth, well, lines, hint)| FoundNode {
+    let node = (any::<(u32, [u8; 20], u16, u8)>(), prop::option::of(piece()));
+    let node = node.prop_map(|((depth, well, lines, hint), changed)| FoundNode {
         depth,
         well: NodeWell(well),
         lines,
         hint,
+        changed,
     });
     let nodes = prop::collection::vec(node, 0..4);
     (nodes, any::<(u64, u64)>()).prop_map(|(nodes, (tables, bytes))| GameNodes {
@@ -239,7 +240,7 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
             .prop_map(|(wells, fetched)| AnswerKind::Prepared(Prepared { wells, fetched })),
         (
             any::<[u64; 4]>(),
-            prop::collection::vec((text(), any::<char>()), 0..5),
+            prop::collection::vec((text(), piece()), 0..5),
         )
             .prop_map(|([children, sent, sent_bytes, busy_micros], changed)| {
                 let changed = changed.into_iter();
@@ -249,7 +250,10 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
                     sent_bytes,
                     busy_micros,
                     changed: changed
-                        .map(|(well, piece)| ChangedPiece { well, piece })
+                        .map(|(well, piece)| ChangedPiece {
+                            well,
+                            piece: piece.letter(),
+                        })
                         .collect(),
                 })
             }),

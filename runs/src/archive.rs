@@ -13,13 +13,15 @@ use crate::read_back::{BestGame, GameError, GameSearch, ReadableRun};
 use crate::show::ShowError;
 use crate::spec::{LoopRule, StartingPosition};
 use crate::stored_run::{FoundNode, StoredRun};
-use crate::table::Table;
+use crate::table::DepthTables;
 use bytes::Bytes;
 use hatebeam_env::{Env, Panicked};
-use hatebeam_game::{Backward, Emulator, Geometry};
+use hatebeam_game::{Backward, Emulator, Geometry, Piece};
 use hatebeam_objects::Objects;
 use hatebeam_report::Film;
-use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, Past, ShardLayout, shard_starts};
+use hatebeam_search::{
+    ChangedPiece, DepthRecord, Frontier, Node, NodeWell, Past, ShardLayout, shard_starts,
+};
 use hatebeam_store::{Lookup, StoreError, parent_of};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,10 +138,10 @@ pub struct Archive {
     objects: Objects,
     run: StoredRun,
     tables: Box<dyn ArchiveTables>,
-    /// All nodes that lookups have found.
+    /// All nodes that lookups have found, without changed pieces.
     found: RefCell<BTreeSet<FoundNode>>,
     /// Lists of tables, by depth. A list is added when it has been read.
-    lists: BTreeMap<u32, Vec<Table>>,
+    lists: BTreeMap<u32, DepthTables>,
     /// Whether a shard has a table, by depth and shard. An entry is added when the table has been fetched or is known not to
     /// exist.
     shards: BTreeMap<(u32, u32), bool>,
@@ -254,6 +256,33 @@ impl Archive {
         parents
     }
 
+    /// Remembers the nodes that a lookup at `depth` has found.
+    fn note_found(&self, depth: u32, nodes: &[Option<Node>]) {
+        let found = nodes.iter().flatten();
+        let found = found.map(|node| FoundNode::new(depth, node));
+        self.found.borrow_mut().extend(found);
+    }
+
+    /// Returns the nodes that lookups have found, with the pieces that the loop rule changes in their wells.
+    fn found_with_changes(&self) -> Vec<FoundNode> {
+        let geometry = self.geometry();
+        let changed = self.lists.iter().flat_map(|(&depth, list)| {
+            let changed = list.changed.iter();
+            changed.filter_map(move |changed| {
+                let (well, piece) = changed.parse(geometry)?;
+                Some(((depth, NodeWell::pack(geometry, &well)), piece))
+            })
+        });
+        let changed: BTreeMap<(u32, NodeWell), Piece> = changed.collect();
+        let found = self.found.borrow();
+        let with_change = |node: &FoundNode| FoundNode {
+            // The list of a depth names wells of the previous depth.
+            changed: changed.get(&(node.depth + 1, node.well)).copied(),
+            ..*node
+        };
+        found.iter().map(with_change).collect()
+    }
+
     /// Adds the newly fetched tables to `tables`, where lookups find them.
     fn add_new(&mut self) -> Result<(), StoreError> {
         for table in self.new.drain(..) {
@@ -262,17 +291,25 @@ impl Archive {
         Ok(())
     }
 
-    /// Fetches the tables of these shards. A shard without wells has no table.
+    /// Fetches the list of a depth's tables and the tables of these shards. A shard without wells has no table.
     async fn fetch(&mut self, depth: u32, shards: &[u32]) -> Result<(), ManifestError> {
         if !self.lists.contains_key(&depth) {
             let manifest = &self.run.manifest;
             let list = match manifest.committed(depth) {
-                Some(committed) => manifest.tables(&self.objects, committed).await?,
-                None => Vec::new(),
+                Some(committed) => match manifest.tables(&self.objects, committed).await {
+                    // The depth was marked as not kept because its list is damaged. A game is then found without its
+                    // changed pieces, and HATETRIS cuts it short if it needs one of them.
+                    Err(error) if error.is_damage() && !committed.record.kept => {
+                        DepthTables::default()
+                    }
+                    list => list?,
+                },
+                None => DepthTables::default(),
             };
             self.lists.insert(depth, list);
         }
-        let list = self.lists.get(&depth).map_or(&[][..], Vec::as_slice);
+        let list = self.lists.get(&depth);
+        let list = list.map_or(&[][..], |list| &list.tables);
         for &shard in shards {
             let table = list.iter().find(|table| table.shard == shard);
             if let Some(table) = table {
@@ -300,8 +337,22 @@ impl Lookup for Archive {
         &self.run.records
     }
 
+    fn changed(&self, depth: u32) -> Result<&[ChangedPiece], StoreError> {
+        if self.run.manifest.spec.loops == LoopRule::Ignore {
+            return Ok(&[]);
+        }
+        match self.lists.get(&depth) {
+            Some(list) => Ok(&list.changed),
+            None => Err(StoreError::MissingTables {
+                depth,
+                shards: Vec::new(),
+            }),
+        }
+    }
+
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
         if let Some(nodes) = self.run.without_tables(depth, wells)? {
+            self.note_found(depth, &nodes);
             return Ok(nodes);
         }
         let layout = self.layout(depth);
@@ -330,9 +381,7 @@ impl Lookup for Archive {
                 nodes[index] = node;
             }
         }
-        let found = nodes.iter().flatten();
-        let found = found.map(|node| FoundNode::new(depth, node));
-        self.found.borrow_mut().extend(found);
+        self.note_found(depth, &nodes);
         Ok(nodes)
     }
 }
@@ -449,7 +498,7 @@ pub struct ReadBack {
     pub game: BestGame,
     /// Every key and well of the game.
     pub film: Film,
-    /// The nodes that the lookups have found. [`verify_game`](crate::verify_game) finds the same game from them.
+    /// The nodes that the lookups have found, with the changed pieces in their wells. [`verify_game`](crate::verify_game) finds the same game from them.
     pub nodes: Vec<FoundNode>,
     /// Number and size of the tables that were fetched for the game.
     pub fetched: Fetched,
@@ -484,7 +533,7 @@ pub async fn read_game(
         game,
         film,
         fetched: archive.fetched(),
-        nodes: archive.found.into_inner().into_iter().collect(),
+        nodes: archive.found_with_changes(),
         seconds: (env.now() - began).as_secs_f64(),
     })
 }

@@ -87,7 +87,7 @@ pub use spec::{LoopRule, MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition,
 pub use stored_run::{FoundNode, VerifiedGame, verify_game};
 pub use summary::{FrontierSummary, SummaryError};
 #[cfg(feature = "objects")]
-pub use table::{Table, TableList, check_tables, frontier_key};
+pub use table::{DepthTables, Table, TableList, check_tables, frontier_key};
 #[cfg(feature = "objects")]
 pub use versioned::{ListedRun, VersionedManifest, list_manifests};
 pub use weights::{NamedWeights, WeightsError, WeightsFile};

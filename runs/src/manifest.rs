@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::local::REPLAYS;
 use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError};
-use crate::table::{Table, TableList, check_tables};
+use crate::table::{DepthTables, TableList, check_tables};
 use hatebeam_cost::{Micros, UsageLedger};
 use hatebeam_objects::Objects;
 use hatebeam_report::Facts;
@@ -23,16 +23,18 @@ use serde_json::{Map, Value, json};
 pub const RUNS: &str = "runs";
 /// Format number of the manifests that this version writes. Older formats remain readable.
 ///
-/// Format 5 added the number of shards to the lists of tables. Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3 renamed `bill` to `ledger`,
-/// `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to `stop_requested`. It also merged `max_depth` and
-/// `budget` into `limits`.
-pub(crate) const FORMAT: u64 = 5;
+/// Format 6 moved the changed pieces from the records to the lists of tables. Format 5 added the number of shards to the
+/// entries of these lists. Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3
+/// renamed `bill` to `ledger`, `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to `stop_requested`. It also
+/// merged `max_depth` and `budget` into `limits`.
+pub(crate) const FORMAT: u64 = 6;
 
 /// A committed depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommittedDepth {
-    /// Record of the depth. Its field `kept` indicates whether the tables are stored.
+    /// Record of the depth. Its field `kept` indicates whether the tables are stored. Its field `changed` is empty: the list
+    /// of tables contains the changed pieces. Only depths from before format 6 have them here.
     pub record: DepthRecord,
     /// Number of children that workers sent to other workers.
     pub sent: u64,
@@ -228,7 +230,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads and checks the list of a depth's tables.
+    /// Reads and checks the list of a depth's tables. The first depth has none.
     ///
     /// # Errors
     /// Returns [`ManifestError::Damaged`] if the tables do not match the depth, and otherwise the same errors
@@ -237,13 +239,14 @@ impl Manifest {
         &self,
         objects: &Objects,
         depth: &CommittedDepth,
-    ) -> Result<Vec<Table>, ManifestError> {
+    ) -> Result<DepthTables, ManifestError> {
         let Some(list) = &depth.tables else {
-            return Ok(Vec::new());
+            return Ok(DepthTables::default());
         };
-        let tables = list.read(objects, &self.name).await?;
-        match check_tables(&tables, list.shards, depth.record.count) {
-            Ok(()) => Ok(tables),
+        let mut found = list.read(objects, &self.name).await?;
+        found.changed.extend_from_slice(&depth.record.changed);
+        match check_tables(&found.tables, list.shards, depth.record.count) {
+            Ok(()) => Ok(found),
             Err(reason) => Err(ManifestError::Damaged(format!("{}: {reason}", list.key))),
         }
     }
@@ -257,7 +260,14 @@ fn upgrade(value: &mut Value, format: u64) {
     if format < 3 {
         upgrade_limits(manifest);
     }
-    // Before format 5, the number of shards was the same at all depths.
+    if format < 5 {
+        upgrade_shards(manifest);
+    }
+    manifest.insert("format".to_owned(), json!(FORMAT));
+}
+
+/// Adds the number of shards to the entries of the lists of tables. Before format 5, it was the same at all depths.
+fn upgrade_shards(manifest: &mut Map<String, Value>) {
     let shards = manifest.get("shards").cloned().unwrap_or_default();
     let depths = manifest.get_mut("depths").and_then(Value::as_array_mut);
     for depth in depths.into_iter().flatten() {
@@ -266,7 +276,6 @@ fn upgrade(value: &mut Value, format: u64) {
             list.insert("shards".to_owned(), shards.clone());
         }
     }
-    manifest.insert("format".to_owned(), json!(FORMAT));
 }
 
 /// Converts the limits and the names of some fields from format 1 or 2 to format 3.

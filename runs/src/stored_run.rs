@@ -1,6 +1,7 @@
 //! A run whose records are known but whose tables may be elsewhere, and games that another process has read back.
 //!
-//! A process that reads a game back records the nodes (wells with the hints of their parents) that its lookups have found.
+//! A process that reads a game back records the nodes (wells with the hints of their parents) that its lookups have found, and
+//! the pieces that the loop rule changes in these wells.
 //! Another process repeats the search for the game with these nodes instead of the tables. So it finds the same game by the
 //! same rules: each well is a parent of the next one, and the last one is the best well in a depth's record. Nodes that are
 //! not in the tables can lead to another game through the same best well, but not to an invalid one.
@@ -11,9 +12,9 @@ use crate::manifest::Manifest;
 use crate::read_back::{BestGame, GameSearch, ReadableRun};
 use crate::record::first_node;
 use crate::spec::{LoopRule, StartingPosition};
-use hatebeam_game::{Emulator, Geometry};
+use hatebeam_game::{Emulator, Geometry, Piece};
 use hatebeam_report::Film;
-use hatebeam_search::{DepthRecord, Node, NodeWell};
+use hatebeam_search::{ChangedPiece, DepthRecord, Node, NodeWell};
 use hatebeam_store::{Lookup, StoreError};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,8 @@ pub struct FoundNode {
     pub lines: u16,
     /// The low byte of the parent's hash.
     pub hint: u8,
+    /// The piece that HATETRIS gives in this well, if the loop rule changes it and a game through the well was read back.
+    pub changed: Option<Piece>,
 }
 
 impl FoundNode {
@@ -37,6 +40,7 @@ impl FoundNode {
             well: node.well,
             lines: node.lines,
             hint: node.hint,
+            changed: None,
         }
     }
 
@@ -106,6 +110,33 @@ impl StoredRun {
 struct PartialRun {
     run: StoredRun,
     nodes: BTreeMap<(u32, NodeWell), Node>,
+    /// For each depth, the wells of the previous depth in which the loop rule changes the piece. They may contain only those
+    /// among `nodes`, because a search for a game considers no other well.
+    changed: BTreeMap<u32, Vec<ChangedPiece>>,
+}
+
+impl PartialRun {
+    fn new(manifest: Manifest, found: &[FoundNode]) -> Result<PartialRun, ManifestError> {
+        let run = StoredRun::new(manifest)?;
+        let geometry = run.emulator.geometry();
+        let mut changed: BTreeMap<u32, Vec<ChangedPiece>> = BTreeMap::new();
+        let applies_rule = run.manifest.spec.loops == LoopRule::Exact;
+        for node in found.iter().filter(|_| applies_rule) {
+            if let Some(piece) = node.changed
+                && let Ok(well) = node.well.unpack(geometry)
+            {
+                let changed = changed.entry(node.depth.saturating_add(1)).or_default();
+                changed.push(ChangedPiece::new(geometry, &well, piece));
+            }
+        }
+        let nodes = found.iter();
+        let nodes = nodes.map(|found| ((found.depth, found.well), found.node()));
+        Ok(PartialRun {
+            nodes: nodes.collect(),
+            run,
+            changed,
+        })
+    }
 }
 
 impl Lookup for PartialRun {
@@ -115,6 +146,10 @@ impl Lookup for PartialRun {
 
     fn depths(&self) -> &[DepthRecord] {
         &self.run.records
+    }
+
+    fn changed(&self, depth: u32) -> Result<&[ChangedPiece], StoreError> {
+        Ok(self.changed.get(&depth).map_or(&[], Vec::as_slice))
     }
 
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
@@ -161,13 +196,7 @@ pub struct VerifiedGame {
 /// # Errors
 /// Returns a [`ReadError`] if the nodes do not lead to the best game. It describes the nodes, not the tables.
 pub fn verify_game(manifest: Manifest, nodes: &[FoundNode]) -> Result<VerifiedGame, ReadError> {
-    let nodes = nodes
-        .iter()
-        .map(|found| ((found.depth, found.well), found.node()));
-    let run = PartialRun {
-        run: StoredRun::new(manifest)?,
-        nodes: nodes.collect(),
-    };
+    let run = PartialRun::new(manifest, nodes)?;
     let game = GameSearch::best(&run).resume(&run)?;
     let film = run.run.film(&game)?;
     Ok(VerifiedGame { game, film })

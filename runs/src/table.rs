@@ -4,6 +4,7 @@ use crate::error::ManifestError;
 use crate::manifest::RUNS;
 use bytes::Bytes;
 use hatebeam_objects::{Objects, Stored};
+use hatebeam_search::ChangedPiece;
 use serde::{Deserialize, Serialize};
 
 /// Location and checksum of a table. The table is a byte range of an object: a worker stores all of its
@@ -59,6 +60,43 @@ impl Table {
     }
 }
 
+/// The contents of a list of tables: the tables of a depth, and what a game that is read back through them needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DepthTables {
+    /// The tables, at most one for each shard.
+    pub tables: Vec<Table>,
+    /// Wells of the previous depth in which the loop rule changes the piece, in ascending order of their text.
+    /// Empty if the run ignores the loop rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedPiece>,
+}
+
+/// A list of tables in the current format or an older one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AnyDepthTables {
+    Current(DepthTables),
+    /// Before format 6 of the manifest, the list contained only the tables.
+    Tables(Vec<Table>),
+}
+
+impl DepthTables {
+    /// Parses a list of tables in the current format or an older one.
+    ///
+    /// # Errors
+    /// Returns the error of the JSON parser.
+    pub fn parse(bytes: &[u8]) -> Result<DepthTables, serde_json::Error> {
+        Ok(match serde_json::from_slice(bytes)? {
+            AnyDepthTables::Current(list) => list,
+            AnyDepthTables::Tables(tables) => DepthTables {
+                tables,
+                changed: Vec::new(),
+            },
+        })
+    }
+}
+
 /// Location and checksum of an object that lists the tables of a depth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +117,7 @@ impl TableList {
     /// # Errors
     /// Returns [`ManifestError::Damaged`] if the list differs from the one that was written, and
     /// [`ManifestError::Object`] if the object store fails.
-    pub async fn read(&self, objects: &Objects, run: &str) -> Result<Vec<Table>, ManifestError> {
+    pub async fn read(&self, objects: &Objects, run: &str) -> Result<DepthTables, ManifestError> {
         let key = format!("{RUNS}/{run}/{}", self.key);
         let (bytes, _) = objects.get(&key).await?;
         let found = Stored::of(&bytes);
@@ -89,7 +127,7 @@ impl TableList {
                 self.bytes, self.checksum
             )));
         }
-        serde_json::from_slice(&bytes)
+        DepthTables::parse(&bytes)
             .map_err(|error| ManifestError::Damaged(format!("{key}: {error}")))
     }
 }

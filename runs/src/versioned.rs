@@ -2,7 +2,7 @@
 
 use crate::error::ManifestError;
 use crate::manifest::{Manifest, RUNS};
-use crate::table::{Table, TableList};
+use crate::table::{DepthTables, TableList};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, Objects, Stored, Version};
 
@@ -108,9 +108,9 @@ impl VersionedManifest {
     pub async fn put_tables(
         &self,
         depth: u32,
-        tables: &[Table],
+        tables: &DepthTables,
     ) -> Result<TableList, ManifestError> {
-        let text = to_json(&tables)?;
+        let text = to_json(tables)?;
         let key = format!("tables/{depth:05}-{}.json", self.manifest.epoch);
         let stored = Stored::of(&text);
         let whole = format!("{}/{key}", self.manifest.prefix());

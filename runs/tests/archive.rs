@@ -8,10 +8,10 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, BestGame, CommittedDepth, FoundNode, GroupLimits, Limits, Manifest, MemoryArchive,
-    Observer, ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Table,
-    VersionedManifest, WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
-    verify_game,
+    Archive, BestGame, CommittedDepth, DepthTables, FoundNode, GroupLimits, Limits, LoopRule,
+    Manifest, MemoryArchive, Observer, ReadError, Retention, Run, RunSpec, ScratchTables, Settings,
+    Table, VersionedManifest, WellSpec, best_game, encode_nodes, game_through, list_manifests,
+    read_game, verify_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, Quiescence,
@@ -34,14 +34,30 @@ impl Observer for Silent {
 
 /// Searches a small run to its end.
 fn searched(dir: &Path, keep: Retention) -> Run {
+    search(dir, &small(Geometry::new(8, 10).unwrap()), keep)
+}
+
+/// Searches a run that applies the loop rule to its end. Its games repeat wells often.
+fn searched_with_loop_rule(dir: &Path) -> Run {
     let spec = RunSpec {
-        well: WellSpec::new(Geometry::new(8, 10).unwrap(), Rules::default()),
+        loops: LoopRule::Exact,
+        ..small(Geometry::new(4, 8).unwrap())
+    };
+    search(dir, &spec, Retention::All)
+}
+
+fn small(geometry: Geometry) -> RunSpec {
+    RunSpec {
+        well: WellSpec::new(geometry, Rules::default()),
         ..RunSpec::new(
             150,
             EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off),
         )
-    };
-    let run = Run::open_or_create(dir, &spec, Some(keep)).unwrap();
+    }
+}
+
+fn search(dir: &Path, spec: &RunSpec, keep: Retention) -> Run {
+    let run = Run::open_or_create(dir, spec, Some(keep)).unwrap();
     let settings = Settings {
         threads: 2,
         limits: Limits::default(),
@@ -93,12 +109,19 @@ async fn publish(
                 .await
                 .unwrap();
         }
-        let list = match tables.is_empty() {
+        let list = DepthTables {
+            tables,
+            changed: record.changed.clone(),
+        };
+        let list = match list.tables.is_empty() {
             true => None,
-            false => Some(stored.put_tables(depth, &tables).await.unwrap()),
+            false => Some(stored.put_tables(depth, &list).await.unwrap()),
         };
         stored.manifest.depths.push(CommittedDepth {
-            record: record.clone(),
+            record: DepthRecord {
+                changed: Vec::new(),
+                ..record.clone()
+            },
             sent: 0,
             sent_bytes: 0,
             tables: list,
@@ -167,6 +190,58 @@ async fn archive_yields_same_games_as_local_run() {
             .await
             .unwrap();
         assert_eq!(through, game_through(&run, depth).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn game_with_changed_pieces_is_read_back_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = searched_with_loop_rule(folder.path());
+    let records = run.store().depths();
+    let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
+    let mut manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
+    let mut changes = 0;
+    for depth in (1..records.len() as u32).step_by(7) {
+        let archive = in_map(&objects, &manifest);
+        let read_back = read_game(&Env::system(), archive, Some(depth), &Arc::default()).await;
+        let read_back = read_back.unwrap();
+        assert_eq!(read_back.game, game_through(&run, depth).unwrap());
+        changes += read_back
+            .nodes
+            .iter()
+            .filter(|node| node.changed.is_some())
+            .count();
+    }
+    assert!(changes > 0);
+    let archive = in_map(&objects, &manifest);
+    let read_back = read_game(&Env::system(), archive, None, &Arc::default()).await;
+    let read_back = read_back.unwrap();
+    let expected = best_game(&run).unwrap();
+    assert_eq!(read_back.game, expected);
+    let nodes = read_back.nodes;
+    assert_eq!(
+        verify_game(manifest.clone(), &nodes).unwrap().game,
+        expected
+    );
+    for at in (0..nodes.len()).filter(|&at| nodes[at].changed.is_some()) {
+        let mut altered = nodes.clone();
+        altered[at].changed = None;
+        if let Ok(verified) = verify_game(manifest.clone(), &altered) {
+            assert!(verified.game.score <= expected.score);
+        }
+    }
+    // A damaged list is reported once. Then the game is read back without it, as far as possible.
+    let damaged = (1..expected.depth).rfind(|&depth| !records[depth as usize].changed.is_empty());
+    let damaged = damaged.unwrap();
+    let committed = &mut manifest.depths[damaged as usize];
+    let key = format!("runs/r/{}", committed.tables.as_ref().unwrap().key);
+    objects.delete(&key).await.unwrap();
+    let error = read(in_map(&objects, &manifest), None).await.unwrap_err();
+    assert_eq!(error.damaged_depth(), Some(damaged), "{error}");
+    manifest.depths[damaged as usize].record.kept = false;
+    match read(in_map(&objects, &manifest), None).await {
+        Ok(game) => assert!(game.score <= expected.score),
+        Err(error) => assert_eq!(error.damaged_depth(), None, "{error}"),
     }
 }
 

@@ -11,7 +11,9 @@ use hatebeam_runs::{
     EndReason, GroupLimits, Limits, LoopRule, Observer, Retention, Run, RunSpec, Settings, Start,
     WellSpec, best_game, result_of,
 };
-use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
+use hatebeam_search::{
+    ChangedPiece, DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence,
+};
 use hatebeam_store::StoreError;
 use std::path::Path;
 use std::sync::Arc;
@@ -144,7 +146,7 @@ mod manifests {
     #[test]
     fn manifest_of_format_2_is_read() {
         let manifest = parse(FORMAT_2);
-        assert_eq!((manifest.format, manifest.spec.width), (5, 20));
+        assert_eq!((manifest.format, manifest.spec.width), (6, 20));
         assert_eq!(manifest.spec, spec());
         assert_eq!(manifest.state, RunState::Finished);
         assert_eq!(manifest.end, Some(EndReason::MaxDepth));
@@ -208,9 +210,9 @@ mod manifests {
             assert!(current.contains(from), "{from}");
             Manifest::parse(current.replacen(from, to, 1).as_bytes()).unwrap_err()
         };
-        let later = error("\"format\":5", "\"format\":6");
+        let later = error("\"format\":6", "\"format\":7");
         assert!(
-            matches!(later, ManifestError::Newer { found: 6 }),
+            matches!(later, ManifestError::Newer { found: 7 }),
             "{later}"
         );
         for (from, to) in [
@@ -361,13 +363,22 @@ mod current {
         use hatebeam_cost::{Machine, MachineUsage, Micros, UsageLedger};
         use hatebeam_objects::{Memory, Objects, Options};
         use hatebeam_runs::{
-            CommittedDepth, Manifest, ManifestError, RunState, Table, TableList, VersionedManifest,
+            CommittedDepth, DepthTables, Manifest, ManifestError, RunState, Table, TableList,
+            VersionedManifest,
         };
         use std::time::Duration;
 
         const FORMAT_3: &str = include_str!("formats/manifest-3.json");
         const FORMAT_4: &str = include_str!("formats/manifest-4.json");
         const FORMAT_5: &str = include_str!("formats/manifest-5.json");
+        const FORMAT_6: &str = include_str!("formats/manifest-6.json");
+
+        fn changed() -> ChangedPiece {
+            ChangedPiece {
+                well: "000000003c1e".to_owned(),
+                piece: 'Z',
+            }
+        }
 
         fn record(depth: u32) -> DepthRecord {
             DepthRecord {
@@ -468,9 +479,17 @@ mod current {
         #[test]
         fn manifest_has_documented_format() {
             let text = serde_json::to_string_pretty(&manifest()).unwrap();
-            assert_eq!(text.trim(), FORMAT_5.trim());
-            let parsed = Manifest::parse(FORMAT_5.as_bytes()).unwrap();
+            assert_eq!(text.trim(), FORMAT_6.trim());
+            let parsed = Manifest::parse(FORMAT_6.as_bytes()).unwrap();
             assert_eq!(parsed, manifest());
+        }
+
+        #[test]
+        fn manifest_of_format_5_is_read() {
+            let mut expected = manifest();
+            expected.depths[1].record.changed = vec![changed()];
+            let parsed = Manifest::parse(FORMAT_5.as_bytes()).unwrap();
+            assert_eq!(parsed, expected);
         }
 
         #[test]
@@ -514,14 +533,23 @@ mod current {
                 count: 2,
                 digest: "000102030405060708090a0b0c0d0e0f".to_owned(),
             };
-            let list = versioned.put_tables(1, &[table]).await.unwrap();
+            let mut tables = DepthTables {
+                tables: vec![table],
+                changed: vec![changed()],
+            };
+            let list = versioned.put_tables(1, &tables).await.unwrap();
             assert_eq!(list.key, "tables/00001-3.json");
             let (written, _) = objects.get("runs/name/tables/00001-3.json").await.unwrap();
-            let expected = concat!(
+            let old = concat!(
                 r#"[{"shard":1,"key":"frontier/00001/3-w1","offset":100,"bytes":50,"#,
                 r#""checksum":"fa1267e7a1e2980c","count":2,"digest":"000102030405060708090a0b0c0d0e0f"}]"#,
             );
+            let changed = r#"[{"well":"000000003c1e","piece":"Z"}]"#;
+            let expected = format!(r#"{{"tables":{old},"changed":{changed}}}"#);
             assert_eq!(String::from_utf8_lossy(&written), expected);
+            assert_eq!(DepthTables::parse(&written).unwrap(), tables);
+            tables.changed.clear();
+            assert_eq!(DepthTables::parse(old.as_bytes()).unwrap(), tables);
             let (written, _) = objects.get("runs/name/manifest.json").await.unwrap();
             assert_eq!(Manifest::parse(&written).unwrap(), manifest());
         }

@@ -10,7 +10,10 @@ use crate::trace::Trace;
 use bytes::Bytes;
 use hatebeam_objects::faults::{Call, Operation};
 use hatebeam_objects::{Memory, ObjectError, Objects, Options, Stored};
-use hatebeam_runs::{EndReason, LEASE, Manifest, RUNS, Retention, RunState, Table, TableList};
+use hatebeam_runs::{
+    DepthTables, EndReason, LEASE, Manifest, RUNS, Retention, RunState, TableList,
+};
+use hatebeam_search::ChangedPiece;
 use manifests::{changes, check_owner, check_record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,6 +28,13 @@ const DISTURBANCE: Duration = Duration::from_secs(400);
 /// Maximum number of epochs (periods with a fixed set of workers) of a run. Each fault ends at most a few epochs, and
 /// no seed has enough faults for so many.
 const MAX_EPOCHS: usize = 300;
+
+/// What a list of tables references.
+struct Referenced {
+    /// Keys of the list and its tables.
+    keys: BTreeSet<String>,
+    changed: Vec<ChangedPiece>,
+}
 
 /// Observed state of one run.
 #[derive(Clone)]
@@ -418,16 +428,26 @@ impl Checker {
                 continue;
             };
             match self.referenced(&prefix, list).await {
-                Ok(keys) => drop(known.referenced.insert(number, keys)),
+                Ok(Referenced { keys, changed }) => {
+                    let expected = oracle
+                        .record(number)
+                        .map_or(&[][..], |record| &record.changed);
+                    if changed != expected {
+                        wrong.push(format!(
+                            "depth {number} has the changed pieces {changed:?} instead of {expected:?}"
+                        ));
+                    }
+                    known.referenced.insert(number, keys);
+                }
                 Err(reason) => wrong.push(format!("depth {number}: {reason}")),
             }
         }
         wrong
     }
 
-    /// Returns the keys of a depth's table list and tables. Returns an error if one of these objects is missing, if the
+    /// Returns what the list of a depth's tables references. Returns an error if one of these objects is missing, if the
     /// list does not match the manifest, or if an object is too short for its table.
-    async fn referenced(&self, prefix: &str, list: &TableList) -> Result<BTreeSet<String>, String> {
+    async fn referenced(&self, prefix: &str, list: &TableList) -> Result<Referenced, String> {
         let key = format!("{prefix}/{}", list.key);
         let (bytes, _) = self
             .direct
@@ -440,9 +460,9 @@ impl Checker {
                 "{key} does not match its entry in the manifest: {found}"
             ));
         }
-        let tables: Vec<Table> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+        let list: DepthTables = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
         let mut keys = BTreeSet::from([key]);
-        for table in tables {
+        for table in list.tables {
             let key = format!("{prefix}/{}", table.key);
             let size = self
                 .direct
@@ -457,7 +477,10 @@ impl Checker {
             }
             keys.insert(key);
         }
-        Ok(keys)
+        Ok(Referenced {
+            keys,
+            changed: list.changed,
+        })
     }
 
     /// Checks the result of a finished run.
@@ -501,11 +524,11 @@ impl Checker {
     /// Reads every table that a manifest references, except deleted ones. Reading verifies the checksums.
     async fn check_tables(&self, manifest: &Manifest) {
         for depth in manifest.depths.iter().filter(|depth| depth.record.kept) {
-            let tables = match manifest.tables(&self.direct, depth).await {
-                Ok(tables) => tables,
+            let list = match manifest.tables(&self.direct, depth).await {
+                Ok(list) => list,
                 Err(error) => return self.violate(error.to_string()),
             };
-            for table in tables {
+            for table in list.tables {
                 let key = format!("{}/{}", manifest.prefix(), table.key);
                 if self.seen().deleted_tables.contains(&key) {
                     continue;

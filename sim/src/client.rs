@@ -307,8 +307,8 @@ impl Client {
             let Some(last) = manifest.last() else {
                 return;
             };
-            let tables = manifest.tables(checker.direct(), last).await;
-            if let Some(table) = tables.ok().and_then(|tables| tables.into_iter().next()) {
+            let list = manifest.tables(checker.direct(), last).await;
+            if let Some(table) = list.ok().and_then(|list| list.tables.into_iter().next()) {
                 let key = format!("{}/{}", manifest.prefix(), table.key);
                 checker.delete_table(&name, last.record.depth, &key);
                 let _ = checker.direct().delete(&key).await;

@@ -6,7 +6,7 @@
 //! parent in the table of the previous depth may be used: all paths to a well clear the same number
 //! of rows, because the well's cells and its depth determine this number.
 //!
-//! If a run applies the loop rule, the record of a depth lists the wells of the previous depth in which the
+//! If a run applies the loop rule, each depth has a list of the wells of the previous depth in which the
 //! rule changes the piece. Such a well is a parent only of the children of the changed piece.
 //!
 //! If the tables of the previous depth were deleted (a dropped depth), the search tries one chain of
@@ -14,7 +14,7 @@
 
 use crate::error::{StoreError, hex_of};
 use hatebeam_game::{Backward, Children, Geometry, Offer, Parent, Piece, Well};
-use hatebeam_search::{DepthRecord, Node, NodeWell};
+use hatebeam_search::{ChangedPiece, DepthRecord, Node, NodeWell};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,6 +26,18 @@ pub trait Lookup {
 
     /// Returns the records of the committed depths, in ascending order and without gaps.
     fn depths(&self) -> &[DepthRecord];
+
+    /// Returns the wells before `depth` in which the loop rule changes the piece.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::MissingTables`] or another error if they cannot be read.
+    fn changed(&self, depth: u32) -> Result<&[ChangedPiece], StoreError> {
+        let records = self.depths();
+        let first = records.first().map_or(depth, |record| record.depth);
+        let record = depth.checked_sub(first);
+        let record = record.and_then(|index| records.get(index as usize));
+        Ok(record.map_or(&[][..], |record| &record.changed))
+    }
 
     /// Looks up wells at a depth. Returns one result per well, in the order of `wells`: the node,
     /// or `None` if the depth does not contain the well.
@@ -296,7 +308,7 @@ impl BackStep {
         let kept = kept.depth;
         let well = unpack(store, depth, &node.well)?;
         let hinted = kept + 1 == depth;
-        let mut parents = parents_of(store, backward, depth, &well, hinted.then_some(node.hint));
+        let mut parents = parents_of(store, backward, depth, &well, hinted.then_some(node.hint))?;
         // Stable: parents that match the hint come first.
         parents.sort_by_key(|parent| !matches_hint(&parent.well, node.hint));
         Ok(BackStep {
@@ -337,26 +349,32 @@ impl BackStep {
                     wells.extend(between.chain([ancestor]));
                     return Ok(found);
                 }
-                if std::mem::take(&mut self.hinted) {
+                if self.hinted {
                     let last = &mut self.line[length];
-                    let parents = parents_of(store, backward, self.depth, &last.well, None);
+                    let parents = parents_of(store, backward, self.depth, &last.well, None)?;
                     last.parents = parents.into_iter();
+                    self.hinted = false;
                     continue;
                 }
                 self.line.pop();
-            } else if let Some(parent) = last.parents.next() {
-                self.tried += 1;
-                let Some(lines) = last.lines.checked_sub(u16::from(parent.lines)) else {
-                    continue;
-                };
-                if self.seen.insert((length, parent.well)) {
-                    let depth = self.depth - length as u32 - 1;
-                    let parents = parents_of(store, backward, depth, &parent.well, None);
-                    self.line.push(Generation {
-                        well: parent.well,
+            } else if let Some(parent) = last.parents.as_slice().first() {
+                let (well, lines) = (parent.well, last.lines.checked_sub(parent.lines.into()));
+                let new = lines.filter(|_| !self.seen.contains(&(length, well)));
+                let depth = self.depth - length as u32 - 1;
+                let generation = match new {
+                    Some(lines) => Some(Generation {
+                        well,
                         lines,
-                        parents: parents.into_iter(),
-                    });
+                        parents: parents_of(store, backward, depth, &well, None)?.into_iter(),
+                    }),
+                    None => None,
+                };
+                // From here on nothing fails, so a search that is resumed skips no parent.
+                last.parents.next();
+                self.tried += 1;
+                if let Some(generation) = generation {
+                    self.seen.insert((length, well));
+                    self.line.push(generation);
                 }
             } else {
                 self.line.pop();
@@ -378,20 +396,27 @@ impl BackStep {
 }
 
 /// Returns the parents of a well at `depth`. If `hint` is given, returns only the parents that match it.
+///
+/// # Errors
+/// Returns the errors of [`Lookup::changed`].
 fn parents_of(
     store: &impl Lookup,
     backward: &mut Backward,
     depth: u32,
     well: &Well,
     hint: Option<u8>,
-) -> Vec<Parent> {
+) -> Result<Vec<Parent>, StoreError> {
     let accept = |parent: &Well| hint.is_none_or(|hint| matches_hint(parent, hint));
     let mut parents = Vec::new();
     backward.parents_where(well, Offer::Mild, accept, &mut parents);
-    let changed = changed_before(store, depth);
+    let changed = store.changed(depth)?;
     if changed.is_empty() {
-        return parents;
+        return Ok(parents);
     }
+    let changed = changed
+        .iter()
+        .filter_map(|changed| changed.parse(store.geometry()));
+    let changed: Vec<(Well, Piece)> = changed.collect();
     parents.retain(|parent| changed.iter().all(|(before, _)| *before != parent.well));
     let mut children = Children::new();
     for (before, piece) in changed.into_iter().filter(|(before, _)| accept(before)) {
@@ -405,20 +430,7 @@ fn parents_of(
         }
     }
     parents.sort_unstable();
-    parents
-}
-
-/// Returns the wells before `depth` in which the loop rule changes the piece, and the changed pieces.
-fn changed_before(store: &impl Lookup, depth: u32) -> Vec<(Well, Piece)> {
-    let records = store.depths();
-    let first = records.first().map_or(depth, |record| record.depth);
-    let record = depth.checked_sub(first);
-    let record = record.and_then(|index| records.get(index as usize));
-    let changed = record.map_or(&[][..], |record| &record.changed);
-    changed
-        .iter()
-        .filter_map(|changed| changed.parse(store.geometry()))
-        .collect()
+    Ok(parents)
 }
 
 /// Returns the first of the parents that the table contains with the right number of lines, and the number of

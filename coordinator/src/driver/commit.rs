@@ -7,7 +7,8 @@ use super::state::RunDriver;
 use super::workers::{EpochWorkers, Explored, Uploads, internal_error};
 use hatebeam_cost::Micros;
 use hatebeam_runs::{
-    CommittedDepth, DepthWork, FrontierSummary, SpecError, Table, check_tables, delete_tables,
+    CommittedDepth, DepthTables, DepthWork, FrontierSummary, SpecError, Table, check_tables,
+    delete_tables,
 };
 use hatebeam_search::{ChangedPiece, DepthRecord};
 use tokio::time::Instant;
@@ -16,6 +17,8 @@ use tracing::{Instrument, Span};
 /// A depth whose frontier (the wells that the search keeps) is selected and whose tables are being uploaded.
 pub(super) struct Pending {
     record: DepthRecord,
+    /// Wells of the previous depth in which the loop rule changes the piece.
+    changed: Vec<ChangedPiece>,
     sent: u64,
     sent_bytes: u64,
     uploads: Uploads,
@@ -66,10 +69,8 @@ impl RunDriver {
             return Err(internal_error("a worker", &wrong).into());
         }
         Ok(Pending {
-            record: DepthRecord {
-                changed: explored.changed,
-                ..frontier.record(geometry, work)
-            },
+            record: frontier.record(geometry, work),
+            changed: explored.changed,
             sent: explored.sent,
             sent_bytes: explored.sent_bytes,
             uploads: workers.uploads(&self.manifest().name, depth),
@@ -96,6 +97,8 @@ impl RunDriver {
         checked.map_err(|error| internal_error("a worker", &error))?;
         pending.record.bytes = tables.iter().map(|table| table.bytes).sum();
         let depth = pending.record.depth;
+        let changed = std::mem::take(&mut pending.changed);
+        let tables = DepthTables { tables, changed };
         let list = self.versioned.put_tables(depth, &tables).await?;
         let spent = self.parts.costs.spent(&self.manifest().name);
         let waiting = std::mem::take(&mut self.waiting);

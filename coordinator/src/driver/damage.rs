@@ -36,9 +36,9 @@ impl RunDriver {
     /// the tables that `worker` needs: those with wells of its shards, or all if the run applies the loop rule.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());
-        let tables = manifest.tables(objects, depth).await?;
+        let list = manifest.tables(objects, depth).await?;
         let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
-        for table in &tables {
+        for table in &list.tables {
             let end = ends.entry(&table.key).or_default();
             *end = table.offset.saturating_add(table.bytes).max(*end);
         }
@@ -58,7 +58,7 @@ impl RunDriver {
             let owners = self.owners.get(shards).unwrap_or_default();
             manifest.spec.loops == LoopRule::Exact || owners.iter().any(|owner| owner == worker)
         };
-        for table in tables.iter().filter(is_own) {
+        for table in list.tables.iter().filter(is_own) {
             table.read(objects, &manifest.name).await?;
         }
         Ok(())

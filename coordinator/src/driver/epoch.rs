@@ -174,8 +174,8 @@ impl RunDriver {
             return Err(internal_error("coordinator", &"the manifest contains no depth").into());
         };
         let (depth, count) = (last.record.depth, last.record.count);
-        let tables = manifest.tables(&self.parts.objects, last).await;
-        let tables = tables.map_err(|error| match error.is_damage() {
+        let list = manifest.tables(&self.parts.objects, last).await;
+        let list = list.map_err(|error| match error.is_damage() {
             true => EpochError::Damaged(error),
             false => error.into(),
         })?;
@@ -194,7 +194,7 @@ impl RunDriver {
                 depth,
                 owners: owners.clone(),
                 members: peers_of(index, &workers.members, &secrets),
-                tables: tables.iter().filter(is_own).cloned().collect(),
+                tables: list.tables.iter().filter(is_own).cloned().collect(),
                 table_shards: stored.shards() as u32,
             }
         };

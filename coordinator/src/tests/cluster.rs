@@ -275,8 +275,8 @@ impl Cluster {
         let (objects, manifest) = (self.objects(), self.saved().await);
         let mut depths = manifest.depths.iter();
         let committed = depths.find(|committed| committed.record.depth == depth);
-        let tables = manifest.tables(&objects, committed.unwrap()).await.unwrap();
-        let key = format!("{}/{}", manifest.prefix(), tables[0].key);
+        let list = manifest.tables(&objects, committed.unwrap()).await.unwrap();
+        let key = format!("{}/{}", manifest.prefix(), list.tables[0].key);
         objects.delete(&key).await.unwrap();
     }
 

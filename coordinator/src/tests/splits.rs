@@ -104,10 +104,10 @@ async fn damaged_table_is_found_although_its_shard_was_split() {
     let manifest = cluster.saved().await;
     let objects = cluster.objects();
     let last = manifest.last().unwrap();
-    let tables = manifest.tables(&objects, last).await.unwrap();
+    let list = manifest.tables(&objects, last).await.unwrap();
     // Only the contents of the last table are wrong, so the check must read the tables of the worker that owns a part of
     // its shard.
-    let table = tables.last().unwrap();
+    let table = list.tables.last().unwrap();
     let key = format!("{}/{}", manifest.prefix(), table.key);
     let mut bytes = objects.get(&key).await.unwrap().0.to_vec();
     bytes[(table.offset + table.bytes - 1) as usize] ^= 1;

@@ -6,6 +6,7 @@ use crate::messages::{
     Histogram, MAX_GAME_NODES, Prepared, Rescored,
 };
 use crate::v1;
+use hatebeam_game::Piece;
 use hatebeam_runs::{FoundNode, FrontierSummary};
 use hatebeam_search::{ChangedPiece, Node, NodeWell};
 
@@ -70,16 +71,9 @@ impl TryFrom<v1::ChangedPiece> for ChangedPiece {
     type Error = MessageError;
 
     fn try_from(changed: v1::ChangedPiece) -> Result<ChangedPiece, MessageError> {
-        let mut letters = changed.piece.chars();
-        let (Some(piece), None) = (letters.next(), letters.next()) else {
-            return Err(MessageError::new(
-                "expanded.changed.piece",
-                "a piece must be a letter",
-            ));
-        };
         Ok(ChangedPiece {
             well: changed.well,
-            piece,
+            piece: read_piece("expanded.changed.piece", &changed.piece)?.letter(),
         })
     }
 }
@@ -236,7 +230,19 @@ fn read_found(found: &v1::FoundNode) -> Result<FoundNode, MessageError> {
             .map_err(|error| MessageError::new("found_node.lines", error))?,
         hint: u8::try_from(found.hint)
             .map_err(|error| MessageError::new("found_node.hint", error))?,
+        changed: match found.changed.as_str() {
+            "" => None,
+            changed => Some(read_piece("found_node.changed", changed)?),
+        },
     })
+}
+
+/// Reads the letter of a piece in the field `field`.
+fn read_piece(field: &'static str, text: &str) -> Result<Piece, MessageError> {
+    let mut letters = text.chars();
+    let letter = letters.next().filter(|_| letters.next().is_none());
+    let piece = letter.and_then(Piece::from_letter);
+    piece.ok_or_else(|| MessageError::new(field, "not the letter of a piece"))
 }
 
 impl From<GameNodes> for v1::GameNodes {
@@ -246,6 +252,9 @@ impl From<GameNodes> for v1::GameNodes {
             well: found.well.0.to_vec(),
             lines: u32::from(found.lines),
             hint: u32::from(found.hint),
+            changed: found
+                .changed
+                .map_or_else(String::new, |piece| piece.letter().into()),
         };
         v1::GameNodes {
             nodes: game.nodes.into_iter().map(node).collect(),
