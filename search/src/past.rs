@@ -18,7 +18,8 @@
 //! removes the cells of one row. So a well can occur again only after a multiple of `lcm(W, 4) / 4` pieces
 //! with `W` columns, and only these wells of the path are compared.
 
-use crate::node::NodeWell;
+use crate::node::{Node, NodeWell};
+use crate::step::Origin;
 use hatebeam_game::{Children, Emulator, Geometry, Piece, Well, piece_with_fewest_loops};
 use std::collections::HashMap;
 
@@ -49,6 +50,20 @@ struct Layer {
     wells: Vec<NodeWell>,
     /// For each well, the index of its parent in the previous layer.
     parents: Vec<u32>,
+}
+
+/// A well with its children.
+struct Expanded {
+    parent: Well,
+    piece: Piece,
+    children: Children,
+}
+
+impl Expanded {
+    fn contains(&self, geometry: Geometry, well: &NodeWell) -> bool {
+        let mut wells = self.children.wells().iter();
+        wells.any(|child| NodeWell::pack(geometry, child) == *well)
+    }
 }
 
 impl Past {
@@ -187,6 +202,41 @@ impl Past {
             .unpack(self.geometry)
             .expect("wells in a frontier are valid");
         Some(piece_with_fewest_loops(emulator, &well, visits, children))
+    }
+
+    /// Returns whether `child` has this origin: HATETRIS gives the origin's piece in the parent, the piece can produce the
+    /// child's well, and the child's hint is that of the parent.
+    pub fn is_origin(&self, emulator: &Emulator, child: &Node, origin: Origin) -> bool {
+        let Some(expanded) = self.expand(emulator, origin.parent) else {
+            return false;
+        };
+        expanded.piece == origin.piece
+            && expanded.parent.hash() as u8 == child.hint
+            && expanded.contains(self.geometry, &child.well)
+    }
+
+    /// Returns whether the piece that HATETRIS gives in the well `parent` of the newest frontier can produce `well`.
+    pub fn is_child(&self, emulator: &Emulator, well: &NodeWell, parent: u32) -> bool {
+        let expanded = self.expand(emulator, parent);
+        expanded.is_some_and(|expanded| expanded.contains(self.geometry, well))
+    }
+
+    /// Returns the children of a well in the newest frontier by the piece that HATETRIS gives there.
+    fn expand(&self, emulator: &Emulator, index: u32) -> Option<Expanded> {
+        let parent = self.newest().get(index as usize)?.unpack(self.geometry);
+        let parent = parent.expect("wells in a frontier are valid");
+        let mut children = Children::new();
+        let mild = emulator.expand(&parent, &mut children);
+        let changed = self.piece_by_rule(emulator, index, &mut children, &mut Vec::new());
+        let piece = changed.unwrap_or(mild);
+        if changed.is_some() {
+            emulator.children(&parent, piece, &mut children);
+        }
+        Some(Expanded {
+            parent,
+            piece,
+            children,
+        })
     }
 
     /// Returns whether one of these children of a well in the newest frontier occurs in the path of the well.

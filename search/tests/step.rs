@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
-use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
+use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Cancelled, Candidates, ChangedPiece, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest,
     DigitCounts, Edges, Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Loops, Node,
@@ -300,6 +300,29 @@ struct Mesh<'a> {
     all: &'a [Machine],
     /// Index of the sending machine.
     from: usize,
+    /// The games that lead to the frontier, if the search applies the loop rule.
+    past: Option<&'a Past>,
+    emulator: &'a Emulator,
+}
+
+impl Mesh<'_> {
+    /// Checks the origins of some of the children, and that altered ones are found.
+    fn check_origins(&self, children: &[Node], origins: &[Origin]) {
+        let past = self.past.unwrap();
+        assert_eq!(origins.len(), children.len());
+        for (&child, &origin) in children.iter().zip(origins).step_by(100) {
+            let is_origin = |child, origin| past.is_origin(self.emulator, &child, origin);
+            assert!(is_origin(child, origin));
+            let hint = child.hint ^ 4;
+            assert!(!is_origin(Node { hint, ..child }, origin));
+            for piece in Piece::ALL {
+                let is_same = piece == origin.piece;
+                assert_eq!(is_origin(child, Origin { piece, ..origin }), is_same);
+            }
+            let parent = past.newest().len() as u32;
+            assert!(!is_origin(child, Origin { parent, ..origin }));
+        }
+    }
 }
 
 impl ChildSink for Mesh<'_> {
@@ -309,7 +332,7 @@ impl ChildSink for Mesh<'_> {
             edges,
         } = &self.all[usize::from(peer)];
         if !origins.is_empty() {
-            assert_eq!(origins.len(), children.len());
+            self.check_origins(children, origins);
             edges.add(to, children, origins);
         }
         to.offer_nodes(children, &mut SortBuffer::default());
@@ -332,6 +355,7 @@ struct Cluster {
     frontiers: Vec<Frontier>,
     /// The games that lead to the frontier, if the search applies the loop rule.
     past: Option<Past>,
+    emulator: Emulator,
 }
 
 impl Cluster {
@@ -345,6 +369,7 @@ impl Cluster {
             quiescence: spec.quiescence,
             frontiers: (0..machines).map(frontier).collect(),
             past: None,
+            emulator: emulator.clone(),
         }
     }
 
@@ -423,8 +448,12 @@ impl Cluster {
         let owners: Vec<Owner> = shards.clone().map(owner).collect();
         let wells = shards.map(|shard| self.frontiers[shard % machines].shards[shard].len());
         let starts = shard_starts(wells);
-        let from = machine;
-        let sink = Mesh { all, from };
+        let sink = Mesh {
+            all,
+            from: machine,
+            past: self.past.as_ref(),
+            emulator: &self.emulator,
+        };
         let targets = Targets {
             candidates: &all[machine].candidates,
             exchange: Some(Exchange {

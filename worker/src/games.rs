@@ -4,7 +4,7 @@ use crate::epoch::Assignment;
 use crate::error::OrderError;
 use crate::exchange::{Expected, FrontierGather, ShardWells};
 use crate::lock;
-use hatebeam_game::Geometry;
+use hatebeam_game::{Emulator, Geometry};
 use hatebeam_runs::FrontierGames;
 use hatebeam_search::{Edges, Frontier, Past, shard_starts};
 use std::sync::{Arc, Mutex};
@@ -75,6 +75,7 @@ impl Games {
         let state = lock(&self.0);
         let expected = Expected {
             geometry,
+            layout: assignment.layout,
             owners: &assignment.owners,
             peers: &assignment.peers,
             wells,
@@ -84,12 +85,21 @@ impl Games {
         Some(Arc::new(FrontierGather::new(expected, own)))
     }
 
-    /// Adds the collected frontier.
+    /// Adds the collected frontier. `random` selects the wells whose parents are checked.
     ///
     /// # Errors
-    /// Returns an error if its number of wells is wrong.
-    pub(crate) fn push(&self, gather: &FrontierGather) -> Result<(), OrderError> {
+    /// Returns an error if its number of wells or a checked parent is wrong.
+    pub(crate) fn push(
+        &self,
+        gather: &FrontierGather,
+        emulator: &Emulator,
+        random: impl FnMut() -> u64,
+    ) -> Result<(), OrderError> {
         let shards = gather.take()?;
+        let wrong = gather.wrong_parents(&self.known().past, emulator, &shards, random);
+        if !wrong.is_empty() {
+            return Err(OrderError::WrongChildren(wrong));
+        }
         let starts = shard_starts(shards.iter().map(|shard| shard.wells.len()));
         let (mut wells, mut parents) = (Vec::new(), Vec::new());
         for shard in shards {

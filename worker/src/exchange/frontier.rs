@@ -5,11 +5,15 @@
 use crate::error::OrderError;
 use crate::lock;
 use hatebeam_env::watch;
-use hatebeam_game::Geometry;
+use hatebeam_game::{Emulator, Geometry};
 use hatebeam_proto::LinkError;
 use hatebeam_proto::messages::{FrontierPart, Peer};
-use hatebeam_search::{NodeWell, Owner};
+use hatebeam_search::{NodeWell, Owner, Past, ShardLayout};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+
+/// Number of wells of each shard whose parents are checked. Each takes about as long as the expansion of a well.
+const CHECKED_PARENTS: usize = 8;
 
 /// The wells of a shard, each with the index of its parent in the frontier of the previous depth.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +25,7 @@ pub(crate) struct ShardWells {
 /// What a worker expects to receive of a frontier.
 pub(crate) struct Expected<'a> {
     pub(crate) geometry: Geometry,
+    pub(crate) layout: ShardLayout,
     pub(crate) owners: &'a Arc<Vec<Owner>>,
     pub(crate) peers: &'a [Peer],
     /// Number of wells of all workers.
@@ -32,6 +37,7 @@ pub(crate) struct Expected<'a> {
 /// Collects the frontier of all workers.
 pub(crate) struct FrontierGather {
     geometry: Geometry,
+    layout: ShardLayout,
     owners: Arc<Vec<Owner>>,
     /// Names of the peers, in the order of [`Owner::Peer`].
     peers: Vec<String>,
@@ -56,6 +62,7 @@ impl FrontierGather {
         let peers = expected.peers.iter().map(|peer| peer.name.clone());
         FrontierGather {
             geometry: expected.geometry,
+            layout: expected.layout,
             owners: Arc::clone(expected.owners),
             peers: peers.collect(),
             wells: expected.wells,
@@ -93,6 +100,10 @@ impl FrontierGather {
         let is_owner = self.owners.get(shard) == Some(&Owner::Peer(peer as u16));
         if !part.wells.is_empty() && !is_owner {
             return bad("a part of the frontier is from a shard that its sender does not own");
+        }
+        let mut shards = part.wells.iter().map(|well| self.layout.shard_of(well));
+        if !shards.all(|found| found == shard) {
+            return bad("a well of the frontier is not in the shard of its part");
         }
         let mut state = lock(&self.state);
         if state.is_complete[peer] {
@@ -136,24 +147,62 @@ impl FrontierGather {
         }
         Ok(std::mem::take(&mut state.shards))
     }
+
+    /// Checks the parents of some random wells of each peer. Returns the peers that have sent a wrong parent, each with a
+    /// description. `past` are the games that lead to the frontier of the parents.
+    pub(crate) fn wrong_parents(
+        &self,
+        past: &Past,
+        emulator: &Emulator,
+        shards: &[ShardWells],
+        mut random: impl FnMut() -> u64,
+    ) -> BTreeMap<String, String> {
+        let mut wrong = BTreeMap::new();
+        for (owner, ShardWells { wells, parents }) in self.owners.iter().zip(shards) {
+            let Owner::Peer(peer) = *owner else {
+                continue;
+            };
+            for _ in 0..CHECKED_PARENTS.min(wells.len()) {
+                let at = (random() % wells.len() as u64) as usize;
+                let parent = parents[at];
+                if !past.is_child(emulator, &wells[at], parent) {
+                    let reason =
+                        format!("it sent a well that is no child of well {parent} before it");
+                    wrong.insert(self.peers[usize::from(peer)].clone(), reason);
+                }
+            }
+        }
+        wrong
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::prepare;
-    use hatebeam_game::Well;
+    use hatebeam_game::{Children, Rules, Well};
 
     const GEOMETRY: Geometry = Geometry::STANDARD;
 
-    fn well(number: u16) -> NodeWell {
-        NodeWell::pack(GEOMETRY, &Well::from_rows([number; 16].map(|row| row & 1)))
+    fn layout() -> ShardLayout {
+        ShardLayout::new(100, 3)
+    }
+
+    /// Returns a well that belongs to a shard.
+    fn well(shard: u32) -> NodeWell {
+        let wells = (0..512).map(|row| {
+            let mut rows = [0; 16];
+            rows[0] = row;
+            NodeWell::pack(GEOMETRY, &Well::from_rows(rows))
+        });
+        let mut wells = wells.filter(|well| layout().shard_of(well) == shard as usize);
+        wells.next().unwrap()
     }
 
     fn part(shard: u32, wells: usize, last: bool) -> FrontierPart {
         FrontierPart {
             shard,
-            wells: vec![well(0); wells],
+            wells: vec![well(shard.min(2)); wells],
             parents: vec![2; wells],
             last,
         }
@@ -165,6 +214,7 @@ mod tests {
         let owners = Arc::new(vec![Owner::Here, Owner::Peer(0), Owner::Peer(1)]);
         let expected = Expected {
             geometry: GEOMETRY,
+            layout: layout(),
             owners: &owners,
             peers: &peers,
             wells: 6,
@@ -203,7 +253,12 @@ mod tests {
             wells: vec![NodeWell([0xff; 20])],
             ..part(1, 1, true)
         };
+        let other_shard = FrontierPart {
+            wells: vec![well(2)],
+            ..part(1, 1, true)
+        };
         for (from, part, expected) in [
+            ("w1", other_shard, "not in the shard"),
             ("w3", part(1, 1, true), "is not a peer"),
             ("w1", part(2, 1, true), "does not own"),
             ("w1", part(0, 1, true), "does not own"),
@@ -222,5 +277,35 @@ mod tests {
         gather.add("w2", part(2, 1, true)).unwrap();
         let error = gather.take().unwrap_err().to_string();
         assert!(error.contains("3 wells of the frontier, not 6"), "{error}");
+    }
+
+    #[test]
+    fn wrong_parents_are_found() {
+        let emulator = Emulator::new(GEOMETRY, Rules::default());
+        let past = Past::new(GEOMETRY, &[Well::EMPTY]);
+        let mut children = Children::new();
+        emulator.expand(&Well::EMPTY, &mut children);
+        let child = NodeWell::pack(GEOMETRY, &children.wells()[0]);
+        let shards = |first, second| {
+            let shard = |well| ShardWells {
+                wells: vec![well; 20],
+                parents: vec![0; 20],
+            };
+            [ShardWells::default(), shard(first), shard(second)]
+        };
+        let mut number = 0;
+        let mut random = || {
+            number += 7;
+            number
+        };
+        let gather = gather();
+        let mut check =
+            |shards: [ShardWells; 3]| gather.wrong_parents(&past, &emulator, &shards, &mut random);
+        assert!(check(shards(child, child)).is_empty());
+        let wrong = check(shards(child, NodeWell::pack(GEOMETRY, &Well::EMPTY)));
+        assert_eq!(wrong.keys().collect::<Vec<_>>(), ["w2"]);
+        let mut unknown = shards(child, child);
+        unknown[1].parents.fill(1);
+        assert_eq!(check(unknown).keys().collect::<Vec<_>>(), ["w1"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The receiving side of the exchange of children (candidate wells for the next depth) between workers. A worker
 //! receives the children of the shards (ranges of well hashes) that it owns.
 
-use super::spot_check::{Sample, Scorer, SpotCheck};
+use super::spot_check::{OriginSamples, Sample, Scorer, SpotCheck};
 use super::{FrontierGather, Traffic};
 use hatebeam_env::{Env, watch};
 use hatebeam_game::Geometry;
@@ -10,7 +10,7 @@ use hatebeam_proto::messages::{
     Batch, FrontierPart, PeerRequest, PeerResponse, Secret, ShardFloor, StreamHeader,
 };
 use hatebeam_proto::{BoxStream, LinkError};
-use hatebeam_search::{Candidates, Edges, Node, SortBuffer};
+use hatebeam_search::{Candidates, Edges, Node, Past, SortBuffer};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,6 +55,10 @@ pub(crate) struct InboundLoops {
     pub(crate) edges: Arc<Edges>,
     /// `None` if the frontier is known.
     pub(crate) gather: Option<Arc<FrontierGather>>,
+    /// Children whose origins are checked when the frontier of all workers is known.
+    pub(crate) samples: Arc<OriginSamples>,
+    /// Number of wells in the frontier of all workers.
+    pub(crate) wells: u64,
 }
 
 /// Parameters of the exchange that stay constant for an epoch.
@@ -127,6 +131,19 @@ impl InboundControl {
             inbound.is_closed = true;
             true
         });
+    }
+
+    /// Returns a function that checks the sampled origins of the children that have arrived. `past` are the games that lead to
+    /// their parents. The function does nothing if the run ignores the loop rule.
+    pub(crate) fn origin_check(&self, past: Arc<Past>) -> impl FnOnce() + Send + use<> {
+        let current = self.current.borrow().clone();
+        move || {
+            if let Some(Inbound { epoch, loops, .. }) = current
+                && let Some(loops) = loops
+            {
+                epoch.spot_check.check_origins(&past, &loops.samples);
+            }
+        }
     }
 
     /// Returns the peers whose spot check has failed in the current epoch, each with the reason.
@@ -430,6 +447,17 @@ impl Buffers {
                 batch.origins.len()
             )));
         }
+        let wells = to.loops.as_ref().map_or(0, |loops| loops.wells);
+        if let Some(origin) = batch
+            .origins
+            .iter()
+            .find(|origin| u64::from(origin.parent) >= wells)
+        {
+            return Err(LinkError::bad_message(format!(
+                "a child has the parent {} of {wells}",
+                origin.parent
+            )));
+        }
         let layout = candidates.layout();
         let mut shards = self.nodes.iter().map(|node| layout.shard_of(&node.well));
         if let Some(shard) = shards.find(|&shard| !epoch.owned[shard]) {
@@ -440,6 +468,7 @@ impl Buffers {
         let check = &epoch.spot_check;
         if check.is_good(&mut self.scorer, &self.nodes, sample) {
             if let Some(loops) = &to.loops {
+                loops.samples.add(&self.nodes, &batch.origins, sample);
                 loops.edges.add(candidates, &self.nodes, &batch.origins);
             }
             candidates.offer_nodes(&self.nodes, &mut self.sorted);

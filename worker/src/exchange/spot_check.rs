@@ -5,10 +5,13 @@
 //! score, because a single score that is far too high would displace good wells for ever. If a child is wrong, this batch
 //! and all later batches of the peer are dropped. The coordinator's next order to count candidates then fails with an error
 //! that names all such peers.
+//!
+//! If the run applies the loop rule, a wrong parent of a child could lead to a wrong piece in a later well. So the origins of
+//! the same children are checked, too. That needs the frontier of all workers, so these children are remembered until then.
 
 use crate::lock;
 use hatebeam_game::Emulator;
-use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node};
+use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node, Origin, Past};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -34,6 +37,51 @@ pub(super) struct Sample {
 pub(super) struct Scorer {
     evaluator: Evaluator,
     scores: Vec<i32>,
+}
+
+/// Maximum number of children whose origins are checked in a depth: some 100 ms of work. With more batches, each of the later
+/// children replaces a random one.
+const MAX_SAMPLES: usize = 4096;
+
+/// Children whose origins are to be checked.
+#[derive(Default)]
+pub(crate) struct OriginSamples(Mutex<Vec<OriginSample>>);
+
+struct OriginSample {
+    from: String,
+    child: Node,
+    origin: Origin,
+}
+
+impl OriginSamples {
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// Adds two children of a batch: those whose scores [`SpotCheck::is_good`] checks.
+    pub(super) fn add(&self, nodes: &[Node], origins: &[Origin], sample: &Sample) {
+        for at in checked(nodes, sample).into_iter().flatten() {
+            let new = OriginSample {
+                from: sample.from.clone(),
+                child: nodes[at],
+                origin: origins[at],
+            };
+            let mut samples = lock(&self.0);
+            if samples.len() < MAX_SAMPLES {
+                samples.push(new);
+            } else {
+                samples[(sample.random >> 32) as usize % MAX_SAMPLES] = new;
+            }
+        }
+    }
+}
+
+/// Returns the indices of the children of a batch that are checked: that with the highest score and a random one.
+fn checked(nodes: &[Node], sample: &Sample) -> [Option<usize>; 2] {
+    let best = (0..nodes.len()).max_by_key(|&at| nodes[at].score);
+    let random = best.map(|_| (sample.random % nodes.len() as u64) as usize);
+    [best, random]
 }
 
 /// Number of cells of a piece.
@@ -83,21 +131,37 @@ impl SpotCheck {
         if lock(&self.faults).contains_key(&sample.from) {
             return false;
         }
-        let Some(best) = nodes.iter().max_by_key(|node| node.score) else {
+        let mut checked = checked(nodes, sample).into_iter().flatten();
+        let Some(reason) = checked.find_map(|at| self.wrong(scorer, &nodes[at], sample.depth))
+        else {
             return true;
         };
-        let random = &nodes[(sample.random % nodes.len() as u64) as usize];
-        let reason = [best, random]
-            .into_iter()
-            .find_map(|node| self.wrong(scorer, node, sample.depth));
-        let Some(reason) = reason else {
-            return true;
-        };
-        tracing::error!(peer = sample.from, reason, "received a wrong child");
-        lock(&self.faults)
-            .entry(sample.from.clone())
-            .or_insert(reason);
+        self.note_fault(&sample.from, reason);
         false
+    }
+
+    /// Checks the origins of the samples and removes them. `past` are the games that lead to the parents.
+    pub(super) fn check_origins(&self, past: &Past, samples: &OriginSamples) {
+        let samples = std::mem::take(&mut *lock(&samples.0));
+        for OriginSample {
+            from,
+            child,
+            origin,
+        } in samples
+        {
+            if !past.is_origin(&self.emulator, &child, origin) {
+                let (parent, piece) = (origin.parent, origin.piece.letter());
+                let reason = format!(
+                    "it sent a child that {piece} does not produce from well {parent} of the frontier"
+                );
+                self.note_fault(&from, reason);
+            }
+        }
+    }
+
+    fn note_fault(&self, from: &str, reason: String) {
+        tracing::error!(peer = from, reason, "received a wrong child");
+        lock(&self.faults).entry(from.to_owned()).or_insert(reason);
     }
 
     /// Returns a description of the error if a child at this depth is wrong.

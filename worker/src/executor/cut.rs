@@ -5,14 +5,19 @@ use crate::epoch::Epoch;
 use crate::error::OrderError;
 use hatebeam_proto::messages::{Count, CutVerdict, DigitCount, Histogram, ValidateCut};
 use hatebeam_search::{Candidates, CountQuery};
+use std::sync::Arc;
 
 impl Executor {
     pub(super) async fn count(
         &self,
-        epoch: &Epoch,
+        epoch: &Arc<Epoch>,
         order: Count,
     ) -> Result<Vec<Histogram>, OrderError> {
         // The coordinator sends this order after all children of the depth have arrived, so all batches are checked.
+        if let Some(games) = &epoch.games {
+            let check = self.inbound.origin_check(games.known().past);
+            self.env.run_blocking(check).await?;
+        }
         let faults = self.inbound.faults();
         if !faults.is_empty() {
             return Err(OrderError::WrongChildren(faults));

@@ -6,6 +6,7 @@ use crate::epoch::{BegunAttempt, Epoch};
 use crate::error::OrderError;
 use crate::exchange::{FrontierGather, InboundLoops, Outbound, PeerStreams, Position};
 use crate::games::Games;
+use hatebeam_env::Env;
 use hatebeam_proto::messages::{Expand, Expanded, Secret, StreamHeader};
 use hatebeam_search::{Candidates, ChangedPiece, Exchange, Loops, Step, StepStats, Targets};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ struct Expansion {
     gather: Option<Arc<FrontierGather>>,
     streams: PeerStreams,
     progress: Arc<AtomicU64>,
+    env: Env,
     threads: usize,
 }
 
@@ -43,6 +45,8 @@ impl Executor {
         let loops = attempt.edges.as_ref().map(|edges| InboundLoops {
             edges: Arc::clone(edges),
             gather: gather.clone(),
+            samples: Arc::default(),
+            wells: order.wells,
         });
         self.inbound.open(position, &attempt.candidates, loops);
         if let (Some(games), Some(gather)) = (games, &gather) {
@@ -59,6 +63,7 @@ impl Executor {
             gather,
             streams,
             progress: Arc::clone(&progress.expanded),
+            env: self.env.clone(),
             threads: self.threads,
         };
         let began = self.env.now();
@@ -144,7 +149,7 @@ impl Expansion {
             ..
         } = &*self.epoch;
         if let (Some(games), Some(gather)) = (games, &self.gather) {
-            games.push(gather)?;
+            games.push(gather, emulator, || self.env.random())?;
         }
         let known = games.as_ref().map(Games::known);
         let BegunAttempt {

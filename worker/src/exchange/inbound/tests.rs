@@ -1,12 +1,11 @@
 use super::*;
 use crate::error::OrderError;
 use crate::testing::{SECRET, spec};
-use hatebeam_game::Emulator;
-use hatebeam_game::Well;
+use hatebeam_game::{Children, Emulator, Piece, Well};
 use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_proto::LinkErrorKind;
 use hatebeam_proto::messages::{Failed, FailureKind};
-use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, Frontier, NodeWell, ShardLayout};
+use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, Frontier, NodeWell, Origin, ShardLayout};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
 
@@ -99,15 +98,22 @@ fn plain(children: Vec<u8>) -> Batch {
     }
 }
 
-/// Sends a header and batches, and returns the number of children received.
+/// Sends a header and batches of a run that ignores the loop rule, and returns the number of children received.
 async fn send(
     exchange: &InboundExchange,
     header: StreamHeader,
     batches: Vec<Vec<u8>>,
 ) -> Result<u64, LinkError> {
-    let batches = batches
-        .into_iter()
-        .map(|batch| PeerRequest::Batch(plain(batch)));
+    let batches = batches.into_iter().map(plain).collect();
+    send_batches(exchange, header, batches).await
+}
+
+async fn send_batches(
+    exchange: &InboundExchange,
+    header: StreamHeader,
+    batches: Vec<Batch>,
+) -> Result<u64, LinkError> {
+    let batches = batches.into_iter().map(PeerRequest::Batch);
     let requests = std::iter::once(PeerRequest::Header(header)).chain(batches);
     let requests: Vec<_> = requests.map(Ok).collect();
     let mut responses = exchange.serve(Box::pin(tokio_stream::iter(requests)));
@@ -194,6 +200,91 @@ async fn single_child_with_too_high_a_score_is_found() {
     assert_eq!(received, Ok(nodes.len() as u64));
     assert_eq!(candidates.len(), 0);
     assert!(control.faults().contains_key("w1"));
+}
+
+/// Returns the children of the empty well that the worker owns, and the piece that produces them.
+fn children_of_empty_well() -> (Vec<Node>, Piece) {
+    let (emulator, mut children) = (emulator(), Children::new());
+    let piece = emulator.expand(&Well::EMPTY, &mut children);
+    let mut scores = Vec::new();
+    let mut evaluator = Evaluator::new(&emulator, &spec(100).evaluator).unwrap();
+    let lines: Vec<u16> = children.lines().iter().copied().map(u16::from).collect();
+    evaluator.score(children.wells(), &lines, &mut scores);
+    let nodes = children.wells().iter().zip(lines).zip(scores);
+    let nodes = nodes.map(|((well, lines), score)| Node {
+        score,
+        well: NodeWell::pack(GEOMETRY, well),
+        lines,
+        hint: Well::EMPTY.hash() as u8,
+    });
+    let layout = ShardLayout::new(1000, 2);
+    let here = nodes.filter(|node| layout.shard_of(&node.well) == 0);
+    (here.collect(), piece)
+}
+
+#[tokio::test]
+async fn children_with_wrong_origins_are_found() {
+    let (nodes, piece) = children_of_empty_well();
+    assert!(nodes.len() > 1);
+    let past = Arc::new(Past::new(GEOMETRY, &[Well::EMPTY]));
+    let other = Piece::ALL
+        .into_iter()
+        .find(|other| *other != piece)
+        .unwrap();
+    let mut other_hint = nodes.clone();
+    other_hint.iter_mut().for_each(|node| node.hint ^= 1);
+    for (nodes, parent, piece, refused, wrong) in [
+        (&nodes, 0, piece, false, false),
+        (&nodes, 0, other, false, true),
+        (&other_hint, 0, piece, false, true),
+        (&nodes, 1, piece, true, false),
+    ] {
+        let (control, exchange, candidates) = exchange();
+        let edges = Arc::new(Edges::new(2));
+        let loops = InboundLoops {
+            edges,
+            gather: None,
+            samples: Arc::default(),
+            wells: 1,
+        };
+        control.open(position(3, 7, 3), &candidates, Some(loops));
+        let batch = Batch {
+            children: batch::pack(GEOMETRY, nodes, false).into(),
+            origins: vec![Origin { parent, piece }; nodes.len()],
+        };
+        let received = send_batches(&exchange, header(3, 7, 3), vec![batch]).await;
+        let kind = received.err().map(|error| error.kind);
+        assert_eq!(kind, refused.then_some(LinkErrorKind::BadMessage));
+        assert!(control.faults().is_empty());
+        control.origin_check(Arc::clone(&past))();
+        assert_eq!(
+            control.faults().contains_key("w1"),
+            wrong,
+            "{parent} {piece:?}"
+        );
+    }
+}
+
+#[test]
+fn samples_of_origins_are_bounded() {
+    let (nodes, piece) = children_of_empty_well();
+    let (samples, origins) = (
+        OriginSamples::default(),
+        vec![Origin { parent: 0, piece }; nodes.len()],
+    );
+    let past = Past::new(GEOMETRY, &[Well::EMPTY]);
+    let check = SpotCheck::new(&emulator(), spec(100).evaluator, &Frontier::default());
+    for batch in 0..3000_u64 {
+        let sample = Sample {
+            from: format!("w{}", batch % 7),
+            depth: 7,
+            random: batch.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        };
+        samples.add(&nodes, &origins, &sample);
+    }
+    assert_eq!(samples.len(), 4096);
+    check.check_origins(&past, &samples);
+    assert_eq!((samples.len(), check.faults().len()), (0, 0));
 }
 
 #[test]
