@@ -7,9 +7,9 @@
 use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Cancelled, Candidates, ChangedPiece, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest,
-    DigitCounts, Edges, Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Loops, Node,
-    NodeWell, Origin, Owner, Past, Quiescence, RecentCuts, RescoreProgress, ShardLayout,
-    SortBuffer, Step, Targets, Ties, gathered_layout, shard_starts,
+    DigitCounts, Edges, Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Loops,
+    Network, Node, NodeWell, Origin, Owner, Past, Quiescence, RecentCuts, RescoreProgress,
+    ShardLayout, SortBuffer, Step, Targets, Ties, gathered_layout, shard_starts,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -109,6 +109,42 @@ fn step_matches_brute_force() {
             }
         }
     }
+}
+
+/// Digests of the frontiers at depth 40 with 60 wells: network, quiescence, digest.
+const NETWORK_DIGESTS: [&str; 10] = [
+    "network off 4e8a809e7a50a86758d63334ed4dc0b5",
+    "network first-of-best fffe30cd411230a784f5fd400755d861",
+    "taught off 2e74c535552a1bba57b939d44a582441",
+    "taught first-of-best b46a8268e6bd88243aaf8dfa37577fff",
+    "chains off 4645dcae833eaa238754c6932be1f072",
+    "chains first-of-best 590644076620314a49310668fcf6786f",
+    "selftaught off a763c13e6819fe75b19aff391f511a80",
+    "selftaught first-of-best e6bbfac96de6f1cf6039cbd8572f25b3",
+    "relay off 536232690144c3aa44a590e3358d6d29",
+    "relay first-of-best 7d15052332ed515c721816c0ed8a76bc",
+];
+
+/// The networks have no part in the fingerprint of the search, so only this test finds an unintended change of their scores.
+#[test]
+fn frontiers_of_networks_do_not_change() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let mut digests = Vec::new();
+    for name in Network::SHIPPED {
+        let kind = EvaluatorKind::Network(Network::shipped(name).unwrap().digest());
+        for quiescence in [Quiescence::Off, Quiescence::FirstOfBest] {
+            let (spec, layout) = (
+                EvaluatorSpec::new(kind, quiescence),
+                ShardLayout::new(60, 4),
+            );
+            let search = Step::new(&emulator, spec, layout, 2).unwrap();
+            let mut frontier = Frontier::new(0, [root()], layout);
+            (0..40).for_each(|_| frontier = step(&search, &frontier));
+            let digest = frontier.digest();
+            digests.push(format!("{name} {} {digest}", quiescence.name()));
+        }
+    }
+    assert_eq!(digests, NETWORK_DIGESTS);
 }
 
 #[test]

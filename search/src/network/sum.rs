@@ -79,6 +79,7 @@ const fn limits() -> [Block; MAX_BLOCKS] {
 static LIMITS: [Block; MAX_BLOCKS] = limits();
 
 /// Adds the weights of a well's features to `sum`, without SIMD instructions or the cache.
+#[cfg(target_arch = "x86_64")]
 fn add_all<const BLOCKS: usize>(
     network: &Network,
     well: &Described<'_>,
@@ -105,6 +106,8 @@ pub(super) fn begin<const BLOCKS: usize>(
 ) -> i32 {
     sum.copy_from_slice(&network.bias[..BLOCKS]);
     match level {
+        // Without the cache, it is the oracle of the other code.
+        #[cfg(target_arch = "x86_64")]
         SimdLevel::Portable => add_all(network, well, sum),
         // The 16 lanes of the built-in networks fill an AVX2 register. Only 32 lanes could gain from AVX-512.
         // SAFETY: the level comes from an emulator, so the processor supports it. `Evaluator::new`
