@@ -2,6 +2,7 @@
 
 use crate::beam::{BeamSettings, Noise, run_beam};
 use crate::recipe::ExamRecipe;
+use crate::workers::run_in_threads;
 use hatebeam_game::{Emulator, Well};
 use hatebeam_search::{Evaluator, Network};
 use serde::{Deserialize, Serialize};
@@ -22,12 +23,13 @@ pub struct ExamResult {
     pub seconds: f64,
 }
 
-/// Runs the beam searches of an examination. If `cancel` becomes `true`, the searches end early and their results are
+/// Runs the beam searches of an examination on up to `threads` threads. If `cancel` becomes `true`, the searches end early and their results are
 /// meaningless.
 pub fn examine(
     emulator: &Emulator,
     network: &Arc<Network>,
     recipe: &ExamRecipe,
+    threads: usize,
     cancel: &AtomicBool,
 ) -> Vec<ExamResult> {
     let run = |&width: &usize| {
@@ -50,5 +52,5 @@ pub fn examine(
             seconds: start.elapsed().as_secs_f64(),
         }
     };
-    recipe.widths.iter().map(run).collect()
+    run_in_threads(threads, &recipe.widths, run)
 }

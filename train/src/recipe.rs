@@ -5,12 +5,16 @@ use crate::games::{built_in_games, wells_of_game};
 use crate::trainer::GEOMETRY;
 use hatebeam_game::{Emulator, Rules};
 use hatebeam_search::{
-    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, Network, Quiescence, Weights,
+    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, MAX_HEADER_BYTES, Network, Quiescence,
+    Weights,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
+/// Maximum size of a recipe as JSON. The rest of a network's header takes less than 1024 bytes: the version, the generation and
+/// a digest.
+const MAX_RECIPE_BYTES: usize = MAX_HEADER_BYTES - 1024;
 /// Maximum number of beams of a generation.
 const MAX_BEAMS: usize = 1 << 16;
 
@@ -338,6 +342,11 @@ pub enum RecipeError {
     /// A weight of the player `knewjade` is out of range.
     #[error(transparent)]
     Weights(#[from] EvaluatorError),
+    /// The recipe does not fit into the header of a network.
+    #[error(
+        "the recipe has {0} bytes as JSON, but at most {MAX_RECIPE_BYTES} fit into the header of a network: name fewer games"
+    )]
+    TooLong(usize),
     /// The recipe uses games but names none.
     #[error("the recipe uses games but names none: add [[games]] or [own_games]")]
     NoGames,
@@ -451,6 +460,10 @@ impl Recipe {
         if let Some(bad) = numbers.into_iter().find(|number| !number.good) {
             let Number { name, expected, .. } = bad;
             return Err(RecipeError::Range { name, expected });
+        }
+        let bytes = serde_json::to_string(self)?.len();
+        if bytes > MAX_RECIPE_BYTES {
+            return Err(RecipeError::TooLong(bytes));
         }
         if let Some(name) = &self.initial
             && Network::shipped(name).is_none()

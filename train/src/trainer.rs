@@ -43,6 +43,9 @@ const KNEWJADE_ONE: f64 = 100.0 * SCALE;
 /// by the constant part.
 const NOISE: [f64; 2] = [0.15, 0.03];
 
+/// Number of beams for each thread after which the samples of these beams are drawn. With fewer, threads wait more often for
+/// the longest beam.
+const WINDOW: usize = 4;
 /// Stream of the random numbers that draw samples. Each purpose has its own stream.
 const FOR_SAMPLES: u32 = 1;
 /// Stream of the random numbers that order samples, mirror wells and choose leaves.
@@ -245,13 +248,14 @@ impl Trainer {
         if self.recipe.resets(generation) {
             self.reset();
         }
-        let played = self.play(generation, threads, cancel);
+        let mut for_samples = Random::new(self.recipe.seed, generation, FOR_SAMPLES);
+        let played = self.play(generation, &mut for_samples, threads, cancel);
         if cancel.load(Ordering::Relaxed) {
             return None;
         }
         let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
         self.keep_games(&played);
-        let samples = self.draw(generation, played, threads, cancel);
+        let samples = self.draw(generation, played, for_samples, threads, cancel);
         let beams_seconds = start.elapsed().as_secs_f64();
         let start = Instant::now();
         let data_digest = self.data_digest(&samples);
@@ -301,7 +305,8 @@ impl Trainer {
             .last_mut()
             .expect("this generation's record was added");
         if every > 0 && generation.is_multiple_of(every) {
-            record.exam = examine(&self.emulator, &self.network, &self.recipe.exam, cancel);
+            let exam = &self.recipe.exam;
+            record.exam = examine(&self.emulator, &self.network, exam, threads, cancel);
         }
         record.seconds[2] = start.elapsed().as_secs_f64();
         (!cancel.load(Ordering::Relaxed)).then_some(record)
@@ -350,7 +355,14 @@ impl Trainer {
         self.buffer.clear();
     }
 
-    fn play(&self, generation: u32, threads: usize, cancel: &AtomicBool) -> Vec<Played> {
+    /// Runs the beams of a generation, and draws the samples of each. Windows of beams bound the number of wells in memory.
+    fn play(
+        &self,
+        generation: u32,
+        random: &mut Random,
+        threads: usize,
+        cancel: &AtomicBool,
+    ) -> Vec<Played> {
         let all: Vec<&BeamRecipe> = self
             .recipe
             .stage(generation)
@@ -359,9 +371,19 @@ impl Trainer {
             .flat_map(|beam| iter::repeat_n(beam, beam.count))
             .collect();
         let all: Vec<(u32, &BeamRecipe)> = (0..).zip(all).collect();
-        run_in_threads(threads, &all, |&(index, beam)| {
-            self.play_one(generation, index, beam, cancel)
-        })
+        let mut played = Vec::new();
+        for window in all.chunks(WINDOW * threads.max(1)) {
+            let mut beams = run_in_threads(threads, window, |&(index, beam)| {
+                self.play_one(generation, index, beam, cancel)
+            });
+            for beam in &mut beams {
+                random.shuffle(&mut beam.samples);
+                beam.samples.truncate(self.recipe.samples);
+                beam.samples.shrink_to_fit();
+            }
+            played.append(&mut beams);
+        }
+        played
     }
 
     fn play_one(
@@ -453,22 +475,17 @@ impl Trainer {
         }
     }
 
-    /// Draws the samples of a generation from its beams and from games, and labels the wells of its short
-    /// searches.
+    /// Collects the samples of a generation: those of its beams, of short searches and of games. `random` is the stream that
+    /// drew those of the beams.
     fn draw(
         &self,
         generation: u32,
         played: Vec<Played>,
+        mut random: Random,
         threads: usize,
         cancel: &AtomicBool,
     ) -> Vec<Sample> {
-        let mut random = Random::new(self.recipe.seed, generation, FOR_SAMPLES);
-        let mut all = Vec::new();
-        for mut beam in played {
-            random.shuffle(&mut beam.samples);
-            beam.samples.truncate(self.recipe.samples);
-            all.append(&mut beam.samples);
-        }
+        let mut all: Vec<Sample> = played.into_iter().flat_map(|beam| beam.samples).collect();
         if let Some(lookahead) = &self.recipe.stage(generation).lookahead {
             let mut random = Random::new(self.recipe.seed, generation, FOR_LOOKAHEAD);
             let wells = draw_wells(&self.emulator, &all, lookahead, &mut random);

@@ -43,6 +43,9 @@ pub enum TuningError {
         /// All names, separated by commas.
         known: String,
     },
+    /// A weight is named twice.
+    #[error("the weight {0:?} is named twice: give it once")]
+    Twice(String),
     /// The evaluator refuses the minimum or the maximum of a range.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
@@ -64,7 +67,7 @@ impl BeamObjective {
     /// each width, and stops early when `cancel` becomes `true`.
     ///
     /// # Errors
-    /// Returns a [`TuningError`] if a weight is unknown or the evaluator refuses the limits of a range.
+    /// Returns a [`TuningError`] if a weight is unknown or named twice, or the evaluator refuses the limits of a range.
     pub fn new(
         start: &Weights,
         tuned: &[TunedWeight],
@@ -81,6 +84,11 @@ impl BeamObjective {
             })
             .collect();
         let tuned = if tuned.is_empty() { &all } else { tuned };
+        for (index, weight) in tuned.iter().enumerate() {
+            if tuned[..index].iter().any(|other| other.name == weight.name) {
+                return Err(TuningError::Twice(weight.name.clone()));
+            }
+        }
         let parameters: Result<_, _> = tuned
             .iter()
             .map(|weight| parameter(weight, &weights))
@@ -211,6 +219,8 @@ mod tests {
         };
         let unknown = objective(&[weight("hole", None)]);
         assert!(matches!(unknown, Err(TuningError::UnknownWeight { .. })));
+        let twice = objective(&[weight("holes", None), weight("holes", Some([0.0, 1.0]))]);
+        assert!(matches!(twice, Err(TuningError::Twice(name)) if name == "holes"));
         let far = objective(&[weight("holes", Some([0.0, 1e6]))]);
         assert!(matches!(far, Err(TuningError::Evaluator(_))));
         assert_eq!(objective(&[]).unwrap().parameters().len(), SPANS.len());

@@ -654,6 +654,7 @@ fn trained_network_places_more_pieces_than_untrained_network() {
             &emulator(),
             &Arc::clone(trainer.network()),
             &exam,
+            2,
             &CONTINUE,
         );
         results.iter().map(|result| result.pieces).sum()
@@ -684,6 +685,9 @@ fn recipe_errors_name_the_field() {
     assert!(error("[own_games]\nkeep = 0").contains("keep"));
     assert!(error("[own_games]\nkeep = 1\nfirst = [\"mine\"]").contains("chains-148"));
     assert!(error("[own_games]\nkeep = 1\nfirst = [\"LLDD\"]").contains("replay"));
+    // The header of a network contains the recipe, and has a maximum length.
+    let many = "\"david-and-felipe-3711\",".repeat(60_000);
+    assert!(error(&format!("[own_games]\nkeep = 1\nfirst = [{many}]")).contains("fewer games"));
     let stage = "[[stages]]\ngenerations = 1\ngame_samples = 5\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
     assert!(error(stage).contains("[[games]]"));
     let stage = "[[stages]]\ngenerations = 1\nlookahead = { samples = 5, width = 0, pieces = 1, discount = 1.0 }\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";

@@ -69,8 +69,9 @@ impl FromStr for TunedWeight {
             });
         };
         let range = range.split_once("..").and_then(|(min, max)| {
-            let range = [min.parse().ok()?, max.parse().ok()?];
-            (range[0] < range[1]).then_some(range)
+            let range: [f64; 2] = [min.parse().ok()?, max.parse().ok()?];
+            let is_finite = range.iter().all(|limit| limit.is_finite());
+            (is_finite && range[0] < range[1]).then_some(range)
         });
         let Some(range) = range else {
             return Err(format!(
