@@ -181,6 +181,11 @@ pub enum SpecError {
     /// The well from which the search starts is invalid.
     #[error("the well to start from is invalid")]
     Well(#[from] WellError),
+    /// No game reaches the well from which the search starts.
+    #[error(
+        "the well to start from has an empty row below a filled one, which no game can reach: remove the row"
+    )]
+    Gap,
     /// The replay from which the search starts cannot be decoded.
     #[error("the replay to start from is invalid")]
     Replay(#[from] ReplayError),
@@ -267,10 +272,17 @@ impl RunSpec {
                 wells: vec![Well::EMPTY],
                 lines: 0,
             }),
-            Start::Well { hex } => Ok(StartingPosition {
-                wells: vec![Well::from_hex(geometry, hex)?],
-                lines: 0,
-            }),
+            Start::Well { hex } => {
+                let well = Well::from_hex(geometry, hex)?;
+                // The backward emulator finds no parents of such a well, so no game could be read back.
+                if well.has_gap() {
+                    return Err(SpecError::Gap);
+                }
+                Ok(StartingPosition {
+                    wells: vec![well],
+                    lines: 0,
+                })
+            }
             Start::Replay { base2048, piece } => {
                 let keys = Encoding::Base2048.decode(base2048)?;
                 let record = play(geometry, self.well.rules(), Enemy::Hatetris, &keys);

@@ -298,11 +298,11 @@ impl BackStep {
         node: Node,
     ) -> Result<BackStep, StoreError> {
         let records = store.depths();
-        let kept = records
-            .iter()
-            .rfind(|record| record.depth < depth && record.kept);
+        let first = records.first().map_or(depth, |record| record.depth);
+        // The records have no gaps. A search through all of them for each depth would make a long game slow.
+        let before = (depth.saturating_sub(first) as usize).min(records.len());
+        let kept = records[..before].iter().rfind(|record| record.kept);
         let Some(kept) = kept else {
-            let first = records.first().map_or(depth, |record| record.depth);
             return Err(StoreError::Dropped { depth: first });
         };
         let kept = kept.depth;

@@ -211,6 +211,8 @@ fn invalid_options_are_refused() {
     let replay = ["--start-replay", &example];
     let piece_0 = [&replay[..], &["--from-piece", "0"]].concat();
     let piece_9999 = [&replay[..], &["--from-piece", "9999"]].concat();
+    // A filled row above an empty one.
+    let with_gap = format!("{}0ff0000ff", "000".repeat(13));
     assert_refused(
         "refused-options",
         &[
@@ -225,6 +227,7 @@ fn invalid_options_are_refused() {
             (&["--columns", "3"], 2, "width"),
             (&["--columns", "16"], 1, "160 cells"),
             (&["--start-well", "zz"], 1, "the well to start from"),
+            (&["--start-well", &with_gap], 1, "an empty row below"),
             (&replay, 2, "--from-piece"),
             (&piece_0, 1, "no piece 0"),
             (&piece_9999, 1, "no piece 9999"),

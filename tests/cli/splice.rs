@@ -85,6 +85,14 @@ fn longer_game_in_output_file_is_kept() {
     let written = std::fs::read_to_string(&out).unwrap();
     assert_eq!(written.trim(), found["replay"]);
 
+    let two = [&longer[..], b"\n", &longer].concat();
+    let several = file("splice-several.txt", &two);
+    for start in [&short, &several] {
+        let error = run(&["splice", start, "--out", &several, "--steps", "1"]).error(1);
+        assert!(error.contains("would replace the 2 replays"), "{error}");
+        assert_eq!(std::fs::read(&several).unwrap(), two);
+    }
+
     let notes = file("splice-notes.txt", b"notes on games\n");
     let error = run(&["splice", &short, "--out", &notes, "--steps", "1"]).error(1);
     assert!(error.contains("is not a file of replays"), "{error}");

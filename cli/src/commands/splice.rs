@@ -40,7 +40,7 @@ pub(crate) struct SpliceArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the replay of the longest game so far to this file, at the start and after each step that makes it longer; the
-    /// replays of an existing file are added to the given games
+    /// replay of an existing file is added to the given games
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Add the wells in this file to the graph, if it exists, and write those of the graph to it at the start and after each
@@ -130,7 +130,7 @@ impl SpliceArgs {
     }
 
     /// Reads and plays the replays of all files, including the file of --out if it exists. Otherwise, a shorter game could
-    /// replace the longest game of an earlier search.
+    /// replace the longest game of an earlier search. Refuses a file of --out with several replays, which would be lost.
     fn read_games(&self) -> anyhow::Result<Vec<Record>> {
         let mut games = Vec::new();
         for file in &self.files {
@@ -142,7 +142,6 @@ impl SpliceArgs {
         };
         if let Some(out) = &self.out
             && out.exists()
-            && !is_given(out)
         {
             let found = games_in(out).with_context(|| {
                 format!(
@@ -150,7 +149,15 @@ impl SpliceArgs {
                     out.display()
                 )
             })?;
-            games.extend(found);
+            ensure!(
+                found.len() <= 1,
+                "--out would replace the {} replays of {} by one: choose another file",
+                found.len(),
+                out.display()
+            );
+            if !is_given(out) {
+                games.extend(found);
+            }
         }
         Ok(games)
     }
