@@ -7,6 +7,7 @@ use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::{LoopRule, MAX_WIDTH};
 use hatebeam_search::{EvaluatorKind, MAX_NETWORK_BYTES, Network, Quiescence};
 use hatebeam_telemetry::{LogFormat, LogSettings, Logs};
+use std::fmt;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -135,6 +136,22 @@ pub(crate) enum EvaluatorArg {
     File(PathBuf),
 }
 
+impl fmt::Display for EvaluatorArg {
+    /// Writes the name of a built-in evaluator, or the path of a network file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EvaluatorArg::Named(EvaluatorKind::Network(digest)) => {
+                let mut names = Network::SHIPPED.into_iter();
+                let is_it =
+                    |name: &&str| Network::shipped(name).is_some_and(|it| it.digest() == *digest);
+                f.write_str(names.find(is_it).unwrap_or("network"))
+            }
+            EvaluatorArg::Named(kind) => f.write_str(kind.name()),
+            EvaluatorArg::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 impl EvaluatorArg {
     /// Parses an evaluator name or a path. A path must contain a path separator or a dot, so a mistyped name is an
     /// error.
@@ -215,17 +232,6 @@ pub(crate) fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
 
 pub(crate) fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
     named_parser(Quiescence::ALL, Quiescence::name)
-}
-
-/// Returns a parser of the quiescence whose memory and time the cost model knows.
-pub(crate) fn planned_quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
-    let supported = [
-        Quiescence::Off,
-        Quiescence::Single,
-        Quiescence::Forced,
-        Quiescence::First,
-    ];
-    named_parser(supported, Quiescence::name)
 }
 
 pub(crate) fn loop_rule_parser() -> impl TypedValueParser<Value = LoopRule> {

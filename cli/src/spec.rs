@@ -144,7 +144,7 @@ impl SpecArgs {
 
 /// Returns the loop rule for an evaluator. A network that has learned from games with the rule repeats wells for ever
 /// without it.
-fn default_loops(kind: EvaluatorKind) -> LoopRule {
+pub(crate) fn default_loops(kind: EvaluatorKind) -> LoopRule {
     let EvaluatorKind::Network(digest) = kind else {
         return LoopRule::Ignore;
     };

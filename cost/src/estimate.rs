@@ -106,8 +106,7 @@ pub fn estimate(inputs: &EstimateInputs) -> Estimate {
     warnings.extend(memory_warning(&machines, &models));
     if !inputs.model.has_time {
         warnings.push(
-            "The time and the cost are rough guesses: the model does not contain this quiescence."
-                .to_owned(),
+            "The time and the cost are rough guesses with this quiescence or loop rule.".to_owned(),
         );
     }
     let speed = speed(inputs, &machines, &models);

@@ -2,8 +2,8 @@
 //! the search. `docs/cluster-model.md` explains the formula, the source of each number, and the accuracy of the result.
 
 use hatebeam_search::{
-    DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, MIN_SHARD_WELLS, Node, Quiescence, REMOTE_BATCH,
-    ShardLayout, TABLE_WELLS, buffer_bytes,
+    DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, MIN_SHARD_WELLS, Node, NodeWell, Quiescence,
+    REMOTE_BATCH, ShardLayout, TABLE_WELLS, buffer_bytes,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -20,6 +20,16 @@ const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
 const BENCHMARK_NETWORK_NS: f64 = 301.0;
 /// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
+/// Time of a depth with forced quiescence and a network, relative to no quiescence: 46 and 14 seconds for 60 depths of
+/// `network` and 20,000 wells.
+const FORCED_NETWORK_FACTOR: f64 = 3.3;
+/// The same with `single` (197 seconds).
+const SINGLE_FACTOR: f64 = 14.0;
+/// Time of a depth with `first`, relative to no quiescence: 75 and 8.5 ms in whole games of `chains` and 4,000 wells. The
+/// factor is 5 to 17, depending on the evaluator, the width and the part of the game.
+const FIRST_FACTOR: f64 = 9.0;
+/// The same with `first-of-best` (24 ms); 2 to 4.
+const FIRST_OF_BEST_FACTOR: f64 = 2.8;
 /// Upper bound on the memory of a worker per well that its tables of candidates keep, in bytes, without the buffers of
 /// the threads.
 pub const MEMORY_PER_WELL: u64 = 100;
@@ -104,12 +114,16 @@ pub struct ModelInputs {
     pub upload_bytes_per_second: f64,
     /// Writes per second that the object store accepts.
     pub puts_per_second: f64,
-    /// Whether the times are those of the quiescence. If not, they are a rough guess.
+    /// Whether the times were measured with this quiescence and loop rule. If not, they are a rough guess.
     pub has_time: bool,
     /// Number of wells that the tables of candidates keep for each well of the width.
     pub gathered_per_well: f64,
     /// Memory in bytes for each well that the tables of candidates keep, excluding the buffers of the threads.
     pub memory_per_well: f64,
+    /// Memory in bytes that each worker needs for each well of the width to apply the loop rule; 0 without the rule.
+    pub memory_per_game: f64,
+    /// Size of a well that a worker sends to each other worker for the loop rule.
+    pub bytes_per_game: f64,
     /// Additional memory of the process, in bytes.
     pub memory_base: f64,
     /// Fraction of a machine's memory that a worker may use.
@@ -130,16 +144,22 @@ impl ModelInputs {
             EvaluatorKind::Network(_) => BENCHMARK_NETWORK_NS - BENCHMARK_NS,
             _ => BENCHMARK_KNEWJADE_NS - BENCHMARK_NS,
         };
-        // With `first-of-best`, a depth has another step, which the model does not contain.
-        let gathered = quiescence.children_per_well();
-        let quiescence = match quiescence {
-            Quiescence::Off => 0.0,
-            // Only `forced` was measured. Its time is used for every kind of quiescence.
-            _ => BENCHMARK_FORCED_NS - BENCHMARK_NS,
+        let is_network = matches!(kind, EvaluatorKind::Network(_));
+        let plain = 200.0 + evaluator;
+        let ns_per_child = match quiescence {
+            Quiescence::Off => plain,
+            Quiescence::Forced if is_network => plain * FORCED_NETWORK_FACTOR,
+            Quiescence::Forced => plain + BENCHMARK_FORCED_NS - BENCHMARK_NS,
+            Quiescence::Single => plain * SINGLE_FACTOR,
+            Quiescence::First => plain * FIRST_FACTOR,
+            Quiescence::FirstOfBest => plain * FIRST_OF_BEST_FACTOR,
         };
+        let gathered = quiescence.children_per_well();
+        // With `first-of-best`, a depth has two cuts, and scores the survivors of the first one again.
+        let rounds = if gathered.is_some() { 13.0 } else { 7.0 };
         ModelInputs {
             children_per_well: 19.0,
-            ns_per_child: 200.0 + evaluator + quiescence,
+            ns_per_child,
             ns_per_well: 2200.0,
             ns_per_well_sorted: 95.0,
             ns_per_well_written: 340.0,
@@ -153,7 +173,7 @@ impl ModelInputs {
             estimate_excess: 1.8,
             repeated_share: 0.008,
             smt_gain: 1.25,
-            rounds: 7.0,
+            rounds,
             round_seconds: 0.001,
             ns_per_histogram: 19_000.0,
             questions: 7.0,
@@ -163,12 +183,26 @@ impl ModelInputs {
             put_variation: 0.5,
             upload_bytes_per_second: 340e6,
             puts_per_second: 3500.0,
-            has_time: gathered.is_none(),
+            has_time: matches!(quiescence, Quiescence::Off | Quiescence::Forced),
             gathered_per_well: gathered.unwrap_or(1) as f64,
             memory_per_well: MEMORY_PER_WELL as f64,
+            memory_per_game: 0.0,
+            bytes_per_game: 0.0,
             memory_base: MEMORY_OF_PROCESS as f64,
             memory_share: 0.9,
             program,
+        }
+    }
+
+    /// Returns the inputs for a run that applies the loop rule. The time for the rule is not known. `memory_per_well` is the memory that each worker needs for
+    /// each well of the width, in bytes.
+    #[must_use]
+    pub fn with_loop_rule(self, memory_per_well: u64) -> ModelInputs {
+        ModelInputs {
+            memory_per_game: memory_per_well as f64,
+            bytes_per_game: size_of::<NodeWell>() as f64 + size_of::<u32>() as f64,
+            has_time: false,
+            ..self
         }
     }
 }
@@ -438,7 +472,10 @@ pub fn model_depth(
     let searches = 1.0 + inputs.repeated_share;
     let cores_seconds =
         searches * (own_seconds + work.in_parallel(sent * share * inputs.ns_per_sent));
-    let network_seconds = (sent_bytes * share + upload) / machine.network_bytes_per_second;
+    // Each worker receives the wells of all others, and sends its own to each of them.
+    let games_bytes = work.wells * (count - 1.0) * inputs.bytes_per_game;
+    let network_seconds =
+        (sent_bytes * share + upload + games_bytes) / machine.network_bytes_per_second;
     let disk_seconds = upload * inputs.disk_writes / machine.disk_bytes_per_second;
     let commit_seconds = work.commit_seconds(upload);
     let requests_seconds = puts / inputs.puts_per_second;
@@ -460,7 +497,7 @@ pub fn model_depth(
     } else {
         overlapped
     };
-    let memory_bytes = memory(inputs, machine, work.wells, count);
+    let memory_bytes = memory(inputs, machine, beam, count);
     DepthModel {
         seconds: longest + rounds_seconds,
         limit,
@@ -485,15 +522,16 @@ pub fn model_depth(
 /// are too few.
 pub fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam) -> Option<u32> {
     (1..=MAX_WORKERS).find(|&workers| {
-        let count = f64::from(workers);
         let beam = beam.for_workers(workers, machine);
-        let wells = beam.width as f64 * beam.largest_share(count);
-        memory(inputs, machine, wells, count) <= machine.memory_bytes * inputs.memory_share
+        let memory = memory(inputs, machine, beam, f64::from(workers));
+        memory <= machine.memory_bytes * inputs.memory_share
     })
 }
 
-/// Returns the memory in bytes of a worker with the given number of wells.
-fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f64) -> f64 {
+/// Returns the memory in bytes of the worker with the most wells.
+fn memory(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam, workers: f64) -> f64 {
+    let width = beam.width as f64;
+    let wells = width * beam.largest_share(workers);
     let program = &inputs.program;
     // For each peer, a worker holds the batches that wait to be sent, and the batch that is being filled.
     let batches = (program.queued_batches + 1) * program.batch_children;
@@ -502,7 +540,12 @@ fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f
     // Each thread collects children for each of the worker's tables of candidates.
     let tables = (gathered / TABLE_WELLS as f64).ceil() as u64;
     let buffers = machine.threads * buffer_bytes(tables) as f64;
-    inputs.memory_per_well * gathered + buffers + inputs.memory_base + (workers - 1.0) * peer
+    let games = width * inputs.memory_per_game;
+    inputs.memory_per_well * gathered
+        + games
+        + buffers
+        + inputs.memory_base
+        + (workers - 1.0) * peer
 }
 
 /// Children of a depth that one worker generates for another.

@@ -2,7 +2,6 @@
 
 use crate::instances::{InstanceType, Market, PriceTable};
 use crate::model::{Beam, DepthModel, MAX_WORKERS, ModelInputs, fewest_workers, model_depth};
-use hatebeam_search::EvaluatorKind;
 use serde::Serialize;
 use std::str::FromStr;
 use thiserror::Error;
@@ -12,8 +11,8 @@ use thiserror::Error;
 pub struct PlannedRun {
     /// Inputs of the model.
     pub model: ModelInputs,
-    /// The evaluator.
-    pub evaluator: EvaluatorKind,
+    /// Name of the evaluator.
+    pub evaluator: String,
     /// Width and number of shards.
     pub beam: Beam,
     /// Number of depths.
@@ -74,7 +73,7 @@ pub struct Plans {
     /// Number of depths.
     pub depths: u32,
     /// Name of the evaluator.
-    pub evaluator: &'static str,
+    pub evaluator: String,
     /// Type of the machines.
     pub instance: InstanceType,
     /// Name of the price model under which the machines are rented.
@@ -168,7 +167,7 @@ impl PlannedRun {
             width: self.beam.width,
             shards: self.beam.shards,
             depths: self.depths,
-            evaluator: self.evaluator.name(),
+            evaluator: self.evaluator.clone(),
             instance: self.instance.clone(),
             market: self.market.name(),
             zones: self.zones,
@@ -257,7 +256,7 @@ mod tests {
     fn plan(count: u32, zones: u32) -> Plan {
         let planned = PlannedRun {
             model: inputs(),
-            evaluator: EvaluatorKind::Patterns,
+            evaluator: "patterns".to_owned(),
             beam: Beam::new(25_000_000, None),
             depths: 250,
             kept_share: 1.0,

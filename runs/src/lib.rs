@@ -69,7 +69,10 @@ pub use manifest::{CommittedDepth, Manifest, RUNS};
 #[cfg(feature = "objects")]
 pub use memory::{MemoryArchive, decode_nodes, encode_nodes};
 pub use names::{NameError, find_by_name};
-pub use needs::{disk_needed, max_width, memory_needed, memory_of_loops, memory_of_quiescence};
+pub use needs::{
+    MEMORY_OF_LOOPS_PER_WELL, disk_needed, max_width, memory_needed, memory_of_loops,
+    memory_of_quiescence,
+};
 #[cfg(feature = "objects")]
 pub use networks::{fetch_network, store_network};
 pub use progress::{ProgressEstimator, Projection, likely_depths};

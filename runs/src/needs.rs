@@ -7,7 +7,7 @@ use hatebeam_search::{Quiescence, TABLE_WELLS, buffer_bytes};
 
 /// Upper bound on the memory per well of width that the loop rule needs, in bytes: ten wells of the past, measured at a
 /// width of 1,000 (fewer in wider beams), with 60 bytes each, and the edges of a depth.
-const MEMORY_OF_LOOPS_PER_WELL: u64 = 700;
+pub const MEMORY_OF_LOOPS_PER_WELL: u64 = 700;
 /// Approximate disk space per stored well, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 

@@ -5,16 +5,16 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Returns the output of `plan --json`. Old prices cause the same warning on standard error as in the output.
+/// Returns the output of `plan --json`. The warnings in the output are also on standard error.
 #[track_caller]
 fn json(args: &[&str]) -> Value {
     let found = run(&[&["plan", "--json"], args].concat());
     let plan: Value = serde_json::from_str(&found.out).unwrap();
-    let warning = match &plan["price_warning"] {
+    let warnings = ["price_warning", "time_warning"].map(|name| match &plan[name] {
         Value::Null => String::new(),
         warning => format!("warning: {}\n", warning.as_str().unwrap()),
-    };
-    assert_eq!((found.code, found.err), (0, warning));
+    });
+    assert_eq!((found.code, found.err), (0, warnings.concat()));
     plan
 }
 
@@ -122,8 +122,17 @@ fn machine_and_search_options_change_plan() {
     assert_eq!(patterns["evaluator"], "patterns");
     let forced = json(&[&described[..], &["--quiescence", "forced"]].concat());
     assert!(cores(&forced) > cores(&plan));
-    let error = run(&["plan", "--width", "10k", "--quiescence", "first-of-best"]).error(2);
-    assert!(error.contains("possible values: off"), "{error}");
+    let with = |mode| json(&[&described[..], &["--quiescence", mode]].concat());
+    let (best, first) = (with("first-of-best"), with("first"));
+    assert!(cores(&plan) < cores(&best) && cores(&best) < cores(&first));
+    assert!(best["time_warning"].as_str().unwrap().contains("guess"));
+    let exact = json(&[&described[..], &["--evaluator", "selftaught"]].concat());
+    assert_eq!(exact["evaluator"], "selftaught");
+    assert_eq!((&exact["depths"], &plan["depths"]), (&2000.into(), &250.into()));
+    let memory = |plan: &Value| plan["plans"][0]["depth"]["memory_bytes"].as_f64().unwrap();
+    assert_close(memory(&exact) - memory(&plan), 5e6 * 700.0);
+    let error = run(&["plan", "--width", "1M", "--loops", "exact", "--keep", "4"]).error(1);
+    assert!(error.contains("keep all"), "{error}");
     let local = json(&["--width", "10k", "--instance", "local"]);
     assert_eq!(local["instance"]["name"], "local");
 }

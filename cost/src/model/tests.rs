@@ -232,13 +232,29 @@ fn each_thread_needs_memory_for_its_buffers() {
 fn children_that_are_scored_again_need_memory() {
     let of = |quiescence| ModelInputs::measured(EvaluatorKind::Patterns, quiescence, PROGRAM);
     let (one, best) = (of(Quiescence::First), of(Quiescence::FirstOfBest));
-    assert!(one.has_time && !best.has_time);
+    assert!(!one.has_time && !best.has_time);
+    assert!(best.ns_per_child < one.ns_per_child && best.rounds > one.rounds);
     let memory = |inputs, width| depth(inputs, &machine(), width, 2).memory_bytes;
     assert_eq!(
         memory(&best, 10_000_000),
         memory(&one, 30_000_000),
         "three children for each well are kept"
     );
+}
+
+#[test]
+fn every_worker_needs_memory_for_the_games_of_all_wells() {
+    let exact = inputs().with_loop_rule(700);
+    let more = |workers| {
+        let of = |inputs| depth(inputs, &machine(), 10_000_000, workers);
+        let (with, without) = (of(&exact), of(&inputs()));
+        assert_eq!(with.network_seconds > without.network_seconds, workers > 1);
+        with.memory_bytes - without.memory_bytes
+    };
+    assert_eq!([1, 2, 16].map(more), [7e9; 3]);
+    // The memory of more machines does not help.
+    assert_eq!(fewest_workers(&exact, &machine(), 1 << 30), None);
+    assert!(fewest_workers(&inputs(), &machine(), 1 << 30).is_some());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `hatebeam plan`: estimate the time and cost of a search on many machines.
 
 use super::server::market_parser;
-use crate::args::{EvaluatorArg, number_in, parse_wells, planned_quiescence_parser};
+use crate::args::{EvaluatorArg, loop_rule_parser, number_in, parse_wells, quiescence_parser};
 use crate::output;
+use crate::spec::default_loops;
 use anyhow::Context;
 use hatebeam_coordinator::program_constants;
 use hatebeam_cost::{
@@ -10,7 +11,7 @@ use hatebeam_cost::{
     PriceTable,
 };
 use hatebeam_host::{available_memory, cores};
-use hatebeam_runs::Retention;
+use hatebeam_runs::{LoopRule, MEMORY_OF_LOOPS_PER_WELL, Retention, SpecError};
 use hatebeam_search::{Network, Quiescence};
 use serde::Serialize;
 use std::ops::RangeInclusive;
@@ -42,14 +43,18 @@ pub(crate) struct PlanArgs {
     evaluator: EvaluatorArg,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
     #[arg(long, value_name = "MODE", default_value = "off")]
-    #[arg(value_parser = planned_quiescence_parser(), ignore_case = true)]
+    #[arg(value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Quiescence,
-    /// Number of depths of the run
-    #[arg(long, value_name = "N", default_value_t = 250)]
+    /// Loop rule of HATETRIS: `ignore` or `exact` [default: exact for networks that have learned from own games, such as
+    /// selftaught, and ignore for others]
+    #[arg(long, value_name = "RULE", value_parser = loop_rule_parser(), ignore_case = true)]
+    loops: Option<LoopRule>,
+    /// Number of depths of the run [default: 250, or 2000 with --loops exact]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    depths: u32,
+    depths: Option<u32>,
     /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last for only
-    /// the last depth [default: all, or 4 for more than 100 million wells]
+    /// the last depth; --loops exact needs all [default: all, or 4 for more than 100 million wells without --loops exact]
     #[arg(long, value_name = "DEPTHS")]
     keep: Option<Retention>,
     /// Market on which machines are rented
@@ -94,11 +99,14 @@ struct PlansJson<'a> {
     plans: &'a Plans,
     /// Warning that the built-in prices are old, or null.
     price_warning: Option<&'a str>,
+    /// Warning that the times are a rough guess, or null.
+    time_warning: Option<&'a str>,
 }
 
 impl PlanArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
-        let plans = self.plans()?;
+        let run = self.planned_run()?;
+        let plans = run.planned.plans(&self.count.0)?;
         let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
         let is_listed = self.price_per_hour.is_none() && plans.dollars_per_hour > 0.0;
         let warning = PriceTable::get().age_warning(since_1970.as_millis() as u64);
@@ -107,19 +115,15 @@ impl PlanArgs {
             output::print_json(&PlansJson {
                 plans: &plans,
                 price_warning: warning.as_deref(),
+                time_warning: run.time_warning,
             })?;
         } else {
-            output::print(plans.table(&self.keep().to_string()))?;
+            output::print(plans.table(&run.keep.to_string()))?;
         }
-        if let Some(warning) = warning {
+        for warning in warning.as_deref().into_iter().chain(run.time_warning) {
             output::warn(warning);
         }
         Ok(())
-    }
-
-    fn keep(&self) -> Retention {
-        self.keep
-            .unwrap_or_else(|| Retention::default_for(self.width))
     }
 
     /// Returns the machine that the arguments describe.
@@ -150,24 +154,57 @@ impl PlanArgs {
         Ok(instance)
     }
 
-    fn plans(&self) -> anyhow::Result<Plans> {
+    fn planned_run(&self) -> anyhow::Result<Planned> {
         let prices = PriceTable::get();
         let evaluator = self.evaluator.load()?;
-        let planned = PlannedRun {
-            model: ModelInputs {
-                children_per_well: self.children_per_well,
-                put_seconds: self.put_ms / 1e3,
-                puts_per_second: prices.s3.puts_per_second,
-                ..ModelInputs::measured(evaluator, self.quiescence, program_constants())
-            },
-            beam: Beam::new(self.width, self.shards),
-            depths: self.depths,
-            kept_share: self.keep().share(self.depths),
-            instance: self.instance(prices)?,
-            evaluator,
-            market: self.market,
-            zones: self.zones,
+        let loops = self.loops.unwrap_or_else(|| default_loops(evaluator));
+        let measured = ModelInputs::measured(evaluator, self.quiescence, program_constants());
+        let (measured, keep, depths) = match loops {
+            LoopRule::Ignore => (measured, Retention::default_for(self.width), 250),
+            LoopRule::Exact => {
+                let exact = measured.with_loop_rule(MEMORY_OF_LOOPS_PER_WELL);
+                (exact, Retention::All, 2000)
+            }
         };
-        Ok(planned.plans(&self.count.0)?)
+        let keep = self.keep.unwrap_or(keep);
+        if loops == LoopRule::Exact && keep != Retention::All {
+            return Err(SpecError::Keep(keep).into());
+        }
+        let depths = self.depths.unwrap_or(depths);
+        let time_warning = match (loops, self.quiescence) {
+            (LoopRule::Exact, _) => Some(
+                "the times do not include the loop rule, which took 19 % with two workers and 20,000 wells",
+            ),
+            _ if measured.has_time => None,
+            _ => Some(
+                "the times are a rough guess with this quiescence: they depend on the evaluator and on the wells",
+            ),
+        };
+        Ok(Planned {
+            planned: PlannedRun {
+                model: ModelInputs {
+                    children_per_well: self.children_per_well,
+                    put_seconds: self.put_ms / 1e3,
+                    puts_per_second: prices.s3.puts_per_second,
+                    ..measured
+                },
+                beam: Beam::new(self.width, self.shards),
+                depths,
+                kept_share: keep.share(depths),
+                instance: self.instance(prices)?,
+                evaluator: self.evaluator.to_string(),
+                market: self.market,
+                zones: self.zones,
+            },
+            keep,
+            time_warning,
+        })
     }
+}
+
+/// A run to plan, and how to describe it.
+struct Planned {
+    planned: PlannedRun,
+    keep: Retention,
+    time_warning: Option<&'static str>,
 }
