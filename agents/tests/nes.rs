@@ -11,6 +11,7 @@ use hatebeam_agents::nes::{
 use hatebeam_agents::{NesPlayer, WeightsError};
 use hatebeam_tetris::nes::{ArticleSets, Cartridge, Rows, Transitions, WEIGHTS_BFS};
 use hatebeam_tetris::{Piece, Rng};
+use hatebeam_tune::FolderLock;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -181,6 +182,16 @@ fn interrupted_learning_gives_the_same_weights_and_refuses_other_settings() {
         learn_some(whole, 1, 1),
         Err(LearningError::Format(_))
     ));
+}
+
+#[test]
+fn folder_in_use_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = FolderLock::take(folder.path()).unwrap();
+    let second = learn_some(folder.path(), 1, 1);
+    assert!(matches!(second, Err(LearningError::InUse(used)) if used == folder.path()));
+    drop(lock);
+    assert!(!learn_some(folder.path(), 1, 1).unwrap());
 }
 
 #[test]

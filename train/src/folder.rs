@@ -21,10 +21,9 @@ use crate::recipe::Recipe;
 use crate::trainer::{GEOMETRY, GenerationRecord, TrainError, Trainer};
 use hatebeam_game::Well;
 use hatebeam_search::{NodeWell, WELL_BYTES};
-use hatebeam_tune::replace_file;
+use hatebeam_tune::{FolderLock, FolderLockError, replace_file, sealed, unsealed};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +31,9 @@ const CHECKPOINT_MAGIC: [u8; 8] = *b"hatechk\n";
 const SAMPLES_MAGIC: [u8; 8] = *b"hatesmp\n";
 /// Version of the checkpoint format and the sample format.
 const VERSION: u32 = 1;
-const DIGEST_BYTES: usize = 32;
 const CHECKPOINT: &str = "checkpoint";
 /// Name of the file that contains replays of the own games.
 const OWN_GAMES: &str = "own-games.txt";
-/// Name of the file that is locked while a process uses the folder.
-const LOCK: &str = "lock";
 /// Name of the file that contains the published network.
 pub const NETWORK: &str = "network";
 
@@ -68,7 +64,7 @@ impl Text {
 pub struct TrainingFolder {
     path: PathBuf,
     /// Holds the lock until it is dropped.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl TrainingFolder {
@@ -81,9 +77,13 @@ impl TrainingFolder {
     pub fn open(path: &Path) -> Result<TrainingFolder, TrainError> {
         let create = fs::create_dir_all(path);
         create.map_err(|error| TrainError::File(path.to_path_buf(), error))?;
+        let lock = FolderLock::take(path).map_err(|error| match error {
+            FolderLockError::InUse(path) => TrainError::InUse(path),
+            FolderLockError::File(path, error) => TrainError::File(path, error),
+        })?;
         Ok(TrainingFolder {
             path: path.to_path_buf(),
-            _lock: take_lock(path)?,
+            _lock: lock,
         })
     }
 
@@ -148,32 +148,11 @@ impl TrainingFolder {
     }
 }
 
-fn take_lock(folder: &Path) -> Result<File, TrainError> {
-    let path = folder.join(LOCK);
-    let mut options = File::options();
-    let opened = options.write(true).create(true).truncate(false).open(&path);
-    let file = opened.map_err(|error| TrainError::File(path.clone(), error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(TrainError::InUse(folder.to_path_buf())),
-        Err(TryLockError::Error(error)) => Err(TrainError::File(path, error)),
-    }
-}
-
-/// Appends the SHA-256 digest of `bytes`.
-fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let digest = Sha256::digest(&bytes);
-    bytes.extend_from_slice(&digest);
-    bytes
-}
-
 /// Returns the bytes between the version and the digest, or `None` if the magic bytes, the version or the digest is
 /// invalid.
 fn opened(bytes: &[u8], magic: [u8; 8]) -> Option<&[u8]> {
-    let (content, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
-    let rest = content.strip_prefix(&magic)?;
-    let rest = rest.strip_prefix(&VERSION.to_le_bytes())?;
-    (Sha256::digest(content)[..] == *digest).then_some(rest)
+    let rest = unsealed(bytes)?.strip_prefix(&magic)?;
+    rest.strip_prefix(&VERSION.to_le_bytes())
 }
 
 fn begin(magic: [u8; 8]) -> Vec<u8> {

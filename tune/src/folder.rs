@@ -4,18 +4,24 @@ use crate::journal::{Journal, Measured};
 use crate::parameter::Parameter;
 use crate::search::{Evaluation, SearchError, Settings, search};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 #[cfg(unix)]
 use std::fs::Permissions;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// Name of the journal in the folder.
 const JOURNAL: &str = "journal.jsonl";
 /// Name of the file with the best weights.
 const WEIGHTS: &str = "weights.toml";
+/// Name of the file that is locked while a process uses the folder.
+const LOCK: &str = "lock";
+/// Number of bytes of a SHA-256 digest.
+const DIGEST_BYTES: usize = 32;
 
 /// The weights to tune, and the function that measures their value.
 pub trait Objective: Sync {
@@ -87,4 +93,54 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     File::open(folder)?.sync_all()
+}
+
+/// Error for a folder that cannot be locked.
+#[derive(Debug, Error)]
+pub enum FolderLockError {
+    /// Another process uses the folder.
+    #[error("{} is used by another process: wait until it ends, or choose another folder", .0.display())]
+    InUse(PathBuf),
+    /// The file `lock` cannot be created or locked.
+    #[error("{}", .0.display())]
+    File(PathBuf, #[source] io::Error),
+}
+
+/// A folder that is locked for this process until the value is dropped. The lock is on the empty file `lock`, which
+/// remains in the folder.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    /// Locks an existing folder.
+    ///
+    /// # Errors
+    /// Returns a [`FolderLockError`] if another process has locked the folder, or if the file `lock` cannot be created
+    /// or locked.
+    pub fn take(folder: &Path) -> Result<FolderLock, FolderLockError> {
+        let path = folder.join(LOCK);
+        let mut options = File::options();
+        let opened = options.write(true).create(true).truncate(false).open(&path);
+        let file = opened.map_err(|error| FolderLockError::File(path.clone(), error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(FolderLock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(FolderLockError::InUse(folder.to_owned())),
+            Err(TryLockError::Error(error)) => Err(FolderLockError::File(path, error)),
+        }
+    }
+}
+
+/// Appends the SHA-256 digest of `bytes`.
+pub fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let digest = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&digest);
+    bytes
+}
+
+/// Returns the bytes before the digest that [`sealed`] appended, or `None` if the digest is missing or wrong.
+pub fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
+    let (content, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
+    (Sha256::digest(content)[..] == *digest).then_some(content)
 }

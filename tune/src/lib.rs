@@ -12,7 +12,7 @@ mod parameter;
 mod search;
 pub mod text;
 
-pub use folder::{Objective, replace_file, tune};
+pub use folder::{FolderLock, FolderLockError, Objective, replace_file, sealed, tune, unsealed};
 pub use journal::{Journal, JournalError, Measured};
 pub use method::{Method, UnknownMethod};
 pub use parameter::{GRID, Parameter, ParameterError, Point, TunedWeight};

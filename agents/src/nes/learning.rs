@@ -8,7 +8,7 @@ use hatebeam_tetris::nes::{
     Board, PATTERN_WEIGHTS, PATTERNS, Patterns, Score, board_value, discounted, patterns,
 };
 use hatebeam_tetris::{Piece, Rng};
-use hatebeam_tune::replace_file;
+use hatebeam_tune::{FolderLock, FolderLockError, replace_file};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -70,6 +70,9 @@ pub enum LearningError {
     /// A file cannot be read or written.
     #[error("{}", .0.display())]
     Io(PathBuf, #[source] io::Error),
+    /// Another process uses the folder.
+    #[error("{} is used by another process: wait until it ends, or choose another folder", .0.display())]
+    InUse(PathBuf),
     /// The file has another format or another version.
     #[error("{} is not a file of version {PATTERN_VERSION}: learn again in another folder", .0.display())]
     Format(PathBuf),
@@ -85,7 +88,7 @@ pub enum LearningError {
     },
 }
 
-/// Learns weights in a folder, and resumes if the folder contains the state of learning. After every
+/// Learns weights in a folder, which is locked until the end, and resumes if the folder contains the state of learning. After every
 /// 500 games, writes both files and calls `on_save`; learning stops if `on_save` returns `false`. Returns
 /// whether all games have been played.
 pub fn learn(
@@ -96,6 +99,11 @@ pub fn learn(
 ) -> Result<bool, LearningError> {
     let failed = |error| LearningError::Io(folder.to_owned(), error);
     fs::create_dir_all(folder).map_err(failed)?;
+    // Without the lock, two processes would overwrite each other's files.
+    let _lock = FolderLock::take(folder).map_err(|error| match error {
+        FolderLockError::InUse(path) => LearningError::InUse(path),
+        FolderLockError::File(path, error) => LearningError::Io(path, error),
+    })?;
     let (path, learned) = (folder.join(STATE_FILE), folder.join(LEARNED_FILE));
     let (mut games, mut learner) = match fs::read(&path) {
         Ok(bytes) => {

@@ -88,8 +88,9 @@ the weights learned so far; after each move it corrects the estimate for the boa
 
   learning.bin  the state of learning; run the same command to resume, or to add games
   patterns.bin  the weights, for `hatebeam nes play --weights FOLDER/patterns.bin`
+  lock          empty; prevents two processes from using the folder at the same time
 
-Both are written every 500 games. The result depends only on the seed and the numbers of games. The defaults give the
+The first two are written every 500 games. The result depends only on the seed and the numbers of games. The defaults give the
 weights of the program, in about nine minutes of one core.
 
 Examples:
