@@ -11,7 +11,7 @@ use hatebeam_agents::nes::{
 use hatebeam_agents::{NesPlayer, WeightsError};
 use hatebeam_tetris::nes::{ArticleSets, Cartridge, Rows, Transitions, WEIGHTS_BFS};
 use hatebeam_tetris::{Piece, Rng};
-use hatebeam_tune::FolderLock;
+use hatebeam_tune::{FolderLock, sealed, unsealed};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -175,13 +175,27 @@ fn interrupted_learning_gives_the_same_weights_and_refuses_other_settings() {
         matches!(damaged, WeightsError::DamagedPatterns(_)),
         "{damaged}"
     );
+}
 
-    let state = whole.join("learning.bin");
-    std::fs::write(&state, &std::fs::read(&state).unwrap()[..100]).unwrap();
-    assert!(matches!(
-        learn_some(whole, 1, 1),
-        Err(LearningError::Format(_))
-    ));
+#[test]
+fn damaged_state_of_learning_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    learn_some(folder.path(), 1, 1).unwrap();
+    let path = folder.path().join("learning.bin");
+    let state = std::fs::read(&path).unwrap();
+    let mut flipped = state.clone();
+    flipped[1000] ^= 1;
+    let mut infinite = unsealed(&state).unwrap().to_vec();
+    infinite[1000..1004].copy_from_slice(&f32::INFINITY.to_le_bytes());
+    for damaged in [&state[..100], &flipped, &sealed(infinite)] {
+        std::fs::write(&path, damaged).unwrap();
+        assert!(matches!(
+            learn_some(folder.path(), 1, 1),
+            Err(LearningError::Format(_))
+        ));
+    }
+    std::fs::write(&path, &state).unwrap();
+    learn_some(folder.path(), 1, 1).unwrap();
 }
 
 #[test]

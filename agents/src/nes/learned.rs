@@ -28,7 +28,7 @@ pub fn built_in_patterns() -> Arc<[f32]> {
 
 /// Returns the contents of a file with weights. Each weight is rounded to a whole number of points.
 pub fn write_patterns(weights: &[f32]) -> Vec<u8> {
-    let mut bytes = header(MAGIC);
+    let mut bytes = header(MAGIC, PATTERN_VERSION);
     for weight in weights {
         bytes.extend((weight.round_ties_even() as i16).to_le_bytes());
     }
@@ -37,7 +37,7 @@ pub fn write_patterns(weights: &[f32]) -> Vec<u8> {
 
 /// Reads the contents of a file with weights. Returns `None` if it has another format or version.
 pub fn read_patterns(bytes: &[u8]) -> Option<Vec<f32>> {
-    let bytes = bytes.strip_prefix(header(MAGIC).as_slice())?;
+    let bytes = bytes.strip_prefix(header(MAGIC, PATTERN_VERSION).as_slice())?;
     let (weights, rest) = bytes.as_chunks::<2>();
     let is_complete = weights.len() == PATTERN_WEIGHTS && rest.is_empty();
     let weight = |&bytes: &[u8; 2]| f32::from(i16::from_le_bytes(bytes));
@@ -45,10 +45,10 @@ pub fn read_patterns(bytes: &[u8]) -> Option<Vec<f32>> {
 }
 
 /// Returns the first bytes of a file: its kind, its version and the number of weights.
-pub(super) fn header(magic: [u8; 8]) -> Vec<u8> {
+pub(super) fn header(magic: [u8; 8], version: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER);
     bytes.extend(magic);
-    bytes.extend(PATTERN_VERSION.to_le_bytes());
+    bytes.extend(version.to_le_bytes());
     bytes.extend((PATTERN_WEIGHTS as u32).to_le_bytes());
     bytes
 }

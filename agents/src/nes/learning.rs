@@ -8,7 +8,7 @@ use hatebeam_tetris::nes::{
     Board, PATTERN_WEIGHTS, PATTERNS, Patterns, Score, board_value, discounted, patterns,
 };
 use hatebeam_tetris::{Piece, Rng};
-use hatebeam_tune::{FolderLock, FolderLockError, replace_file};
+use hatebeam_tune::{FolderLock, FolderLockError, replace_file, sealed, unsealed};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -18,6 +18,8 @@ use thiserror::Error;
 
 /// First bytes of a file with the state of learning.
 const STATE_MAGIC: [u8; 8] = *b"HBNESLRN";
+/// Version of the state. It also increases with [`PATTERN_VERSION`], because a state contains weights of patterns.
+const STATE_VERSION: u32 = PATTERN_VERSION + 1;
 /// Name of the file with the state of learning.
 const STATE_FILE: &str = "learning.bin";
 /// Name of the file with the learned weights.
@@ -73,8 +75,8 @@ pub enum LearningError {
     /// Another process uses the folder.
     #[error("{} is used by another process: wait until it ends, or choose another folder", .0.display())]
     InUse(PathBuf),
-    /// The file has another format or another version.
-    #[error("{} is not a file of version {PATTERN_VERSION}: learn again in another folder", .0.display())]
+    /// The file is damaged, or has another format or another version.
+    #[error("{} is damaged or was written by another version: learn again in another folder", .0.display())]
     Format(PathBuf),
     /// The folder contains the state of learning with other settings.
     #[error("{} was learned with other settings: use seed {seed} and at least {games} games", path.display())]
@@ -184,7 +186,8 @@ impl Learner {
         settings: &LearningSettings,
     ) -> Result<(u64, Learner), LearningError> {
         let parsed = || {
-            let bytes = bytes.strip_prefix(header(STATE_MAGIC).as_slice())?;
+            let header = header(STATE_MAGIC, STATE_VERSION);
+            let bytes = unsealed(bytes)?.strip_prefix(header.as_slice())?;
             let (numbers, bytes) = bytes.split_first_chunk::<16>()?;
             let (numbers, _) = numbers.as_chunks::<8>();
             let (floats, rest) = bytes.as_chunks::<4>();
@@ -192,8 +195,10 @@ impl Learner {
                 .iter()
                 .map(|&bytes| f32::from_le_bytes(bytes))
                 .collect();
-            let is_complete = floats.len() == 3 * PATTERN_WEIGHTS && rest.is_empty();
-            is_complete.then(|| ([0, 1].map(|at| u64::from_le_bytes(numbers[at])), floats))
+            let is_valid = floats.len() == 3 * PATTERN_WEIGHTS
+                && rest.is_empty()
+                && floats.iter().all(|float| float.is_finite());
+            is_valid.then(|| ([0, 1].map(|at| u64::from_le_bytes(numbers[at])), floats))
         };
         let ([seed, games], floats) =
             parsed().ok_or_else(|| LearningError::Format(path.to_owned()))?;
@@ -216,7 +221,7 @@ impl Learner {
 
     /// Returns the state of learning after `games` games.
     fn state(&self, games: u64, seed: u64) -> Vec<u8> {
-        let mut bytes = header(STATE_MAGIC);
+        let mut bytes = header(STATE_MAGIC, STATE_VERSION);
         for number in [seed, games] {
             bytes.extend(number.to_le_bytes());
         }
@@ -227,7 +232,7 @@ impl Learner {
                 .chain(rates)
                 .flat_map(|float| float.to_le_bytes()),
         );
-        bytes
+        sealed(bytes)
     }
 
     /// Returns the weights.
