@@ -30,7 +30,7 @@ fn main() {
         most_pieces: argument(3, &u64::MAX.to_string()).parse().unwrap(),
     };
     let start = Instant::now();
-    let results = play_games(&run, || agent.published(), games, threads, || ());
+    let results = play_games(&run, || agent.published(), games, threads, || true);
     let elapsed = start.elapsed();
     let lines = Statistics::of(results.iter().map(|result| result.lines as f64)).unwrap();
     let pieces: u64 = results.iter().map(|result| result.pieces).sum();

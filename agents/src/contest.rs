@@ -96,6 +96,17 @@ pub(crate) struct ContestJson<'a> {
 }
 
 impl Contest {
+    /// Removes the players without games, and the games that not all other players have played. So the players of an
+    /// interrupted contest remain comparable.
+    pub fn keep_common_games(&mut self) {
+        self.series.retain(|series| !series.games.is_empty());
+        let lengths = self.series.iter().map(|series| series.games.len());
+        let common = lengths.min().unwrap_or(0);
+        for series in &mut self.series {
+            series.games.truncate(common);
+        }
+    }
+
     /// Returns the summaries of all series.
     pub fn summaries(&self) -> Vec<SeriesSummary> {
         self.series
@@ -307,6 +318,18 @@ mod tests {
         for list in ["players", "compared"] {
             assert!(json[list][0]["half_width"].is_null(), "{json}");
         }
+    }
+
+    #[test]
+    fn interrupted_contest_keeps_the_games_of_all_players() {
+        let mut contest = contest();
+        contest.series.push(contest.series[0].clone());
+        contest.series[1].games.truncate(2);
+        contest.series[2].games.clear();
+        contest.keep_common_games();
+        let lengths = contest.series.iter().map(|series| series.games.len());
+        assert_eq!(lengths.collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(contest.series[0].games[1].score, 20);
     }
 
     #[test]

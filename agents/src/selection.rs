@@ -43,21 +43,24 @@ impl SelectionRound {
 /// weight is never removed. The interval does not account for the choice among several weights, so a weight with a small
 /// benefit may be removed.
 ///
-/// `play` plays the games with the given weights, and `on_round` is called after each round. Its error ends the selection.
+/// `play` plays the games with the given weights, or returns `None` to end the selection with the weights of the last
+/// complete round. `on_round` is called after each round.
 ///
 /// # Errors
-/// Returns [`TooFewGames`] if `play` plays fewer than two games, and the errors of `on_round`.
-pub fn select_weights<E: From<TooFewGames>>(
+/// Returns [`TooFewGames`] if `play` plays fewer than two games.
+pub fn select_weights(
     names: &[&'static str],
     weights: &[f64],
     unit: &'static str,
-    play: impl Fn(&str, &[f64]) -> Series,
-    mut on_round: impl FnMut(&SelectionRound) -> Result<(), E>,
-) -> Result<Vec<f64>, E> {
+    play: impl Fn(&str, &[f64]) -> Option<Series>,
+    mut on_round: impl FnMut(&SelectionRound),
+) -> Result<Vec<f64>, TooFewGames> {
     let mut weights = weights.to_vec();
-    let mut current = play("all", &weights);
+    let Some(mut current) = play("all", &weights) else {
+        return Ok(weights);
+    };
     if current.games.len() < 2 {
-        return Err(TooFewGames.into());
+        return Err(TooFewGames);
     }
     loop {
         let used: Vec<usize> = (0..weights.len())
@@ -66,12 +69,16 @@ pub fn select_weights<E: From<TooFewGames>>(
         if used.len() < 2 {
             return Ok(weights);
         }
-        let mut series = vec![current];
-        series.extend(used.iter().map(|&at| {
+        let without = |&at: &usize| {
             let mut fewer = weights.clone();
             fewer[at] = 0.0;
             play(&format!("without {}", names[at]), &fewer)
-        }));
+        };
+        let Some(others) = used.iter().map(without).collect::<Option<Vec<_>>>() else {
+            return Ok(weights);
+        };
+        let mut series = vec![current];
+        series.extend(others);
         let contest = Contest {
             series,
             unit,
@@ -91,7 +98,7 @@ pub fn select_weights<E: From<TooFewGames>>(
             contest,
             removed: removed.map(|at| names[used[at]]),
         };
-        on_round(&round)?;
+        on_round(&round);
         let Some(at) = removed else {
             return Ok(weights);
         };
@@ -105,9 +112,10 @@ pub fn select_weights<E: From<TooFewGames>>(
 mod tests {
     use super::*;
     use crate::GameRecord;
+    use std::cell::Cell;
 
     /// Plays games whose scores depend on the weights `a` and `b`, and on `c` in a way that averages out.
-    fn play(name: &str, weights: &[f64]) -> Series {
+    fn play(name: &str, weights: &[f64]) -> Option<Series> {
         let games = (0..20).map(|game| {
             let noise = if game % 2 == 0 { 5.0 } else { -5.0 };
             let score = 100.0 + 10.0 * weights[0] + 20.0 * weights[1] + noise * weights[2];
@@ -118,11 +126,11 @@ mod tests {
                 is_complete: false,
             }
         });
-        Series {
+        Some(Series {
             name: name.to_owned(),
             games: games.collect(),
             seconds: 1.0,
-        }
+        })
     }
 
     #[test]
@@ -130,27 +138,35 @@ mod tests {
         let mut rounds = Vec::new();
         let on_round = |round: &SelectionRound| {
             rounds.push((round.removed, round.contest.series.len()));
-            Ok::<(), TooFewGames>(())
         };
         let weights = select_weights(&["a", "b", "c"], &[1.0, 1.0, 1.0], "points", play, on_round);
         assert_eq!(weights, Ok(vec![1.0, 1.0, 0.0]));
         assert_eq!(rounds, [(Some("c"), 4), (None, 3)]);
-        let harmful = select_weights(&["a", "b", "c"], &[-1.0, -1.0, 0.0], "points", play, |_| {
-            Ok::<(), TooFewGames>(())
-        });
+        let harmful = select_weights(&["a", "b", "c"], &[-1.0, -1.0, 0.0], "points", play, |_| ());
         assert_eq!(harmful, Ok(vec![-1.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn interrupted_selection_returns_the_weights_of_the_last_round() {
+        for (series, expected) in [(0_usize, 1.0), (3, 1.0), (4, 0.0), (6, 0.0)] {
+            let left = Cell::new(series);
+            let play_some = |name: &str, weights: &[f64]| {
+                left.set(left.get().checked_sub(1)?);
+                play(name, weights)
+            };
+            let weights = select_weights(&["a", "b", "c"], &[1.0; 3], "points", play_some, |_| ());
+            assert_eq!(weights, Ok(vec![1.0, 1.0, expected]), "{series}");
+        }
     }
 
     #[test]
     fn single_game_is_refused() {
         let play_one = |name: &str, weights: &[f64]| {
-            let mut series = play(name, weights);
+            let mut series = play(name, weights)?;
             series.games.truncate(1);
-            series
+            Some(series)
         };
-        let weights = select_weights(&["a", "b", "c"], &[1.0; 3], "points", play_one, |_| {
-            Ok::<(), TooFewGames>(())
-        });
+        let weights = select_weights(&["a", "b", "c"], &[1.0; 3], "points", play_one, |_| ());
         assert_eq!(weights, Err(TooFewGames));
     }
 }

@@ -25,7 +25,7 @@ fn run(most_pieces: u64) -> DropRun {
 
 fn mean_lines(agent: &str, games: usize) -> f64 {
     let agent = find_agent(agent).unwrap();
-    let results = play_games(&run(u64::MAX), || agent.published(), games, 2, || ());
+    let results = play_games(&run(u64::MAX), || agent.published(), games, 2, || true);
     Statistics::of(results.iter().map(|result| result.lines as f64))
         .unwrap()
         .mean
@@ -97,10 +97,10 @@ fn agents_choose_valid_actions() {
 fn results_do_not_depend_on_thread_count() {
     for name in ["heuristic", "two-piece", "bcts"] {
         let agent = find_agent(name).unwrap();
-        let once = play_games(&run(40), || agent.published(), 6, 1, || ());
+        let once = play_games(&run(40), || agent.published(), 6, 1, || true);
         assert_eq!(
             once,
-            play_games(&run(40), || agent.published(), 6, 3, || ()),
+            play_games(&run(40), || agent.published(), 6, 3, || true),
             "{name}"
         );
     }
@@ -220,7 +220,7 @@ fn more_previews_give_longer_games() {
             previews,
             ..run(400)
         };
-        let results = play_games(&run, || agent.published(), 30, 2, || ());
+        let results = play_games(&run, || agent.published(), 30, 2, || true);
         let pieces = results.iter().map(|result| result.pieces as f64);
         Statistics::of(pieces).unwrap().mean
     };
@@ -237,7 +237,7 @@ fn dt_10_is_strong_with_the_features_for_which_it_was_tuned() {
         game: DropGame::new(10, 10, PieceSet::standard()).unwrap(),
         ..run(u64::MAX)
     };
-    let results = play_games(&run, || agent.published(), 100, 2, || ());
+    let results = play_games(&run, || agent.published(), 100, 2, || true);
     let lines = results.iter().map(|result| result.lines as f64);
     let mean = Statistics::of(lines).unwrap().mean;
     assert!((3_500.0..6_500.0).contains(&mean), "{mean}");
@@ -278,7 +278,7 @@ fn tuned_weights_clear_more_rows_than_their_start() {
         ..run(20_000)
     };
     let mean = |weights: &[f64]| {
-        let results = play_games(&run, || agent.with_weights(weights), 100, 2, || ());
+        let results = play_games(&run, || agent.with_weights(weights), 100, 2, || true);
         let lines = results.iter().map(|result| result.lines as f64);
         Statistics::of(lines).unwrap().mean
     };

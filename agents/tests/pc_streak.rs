@@ -162,7 +162,7 @@ fn computer_clears_several_times_with_any_number_of_threads() {
     let finder = finder();
     // With ten previews, the player always knows all pieces of the next perfect clear.
     let rules = StreakRules::new(4, 10, 5).unwrap();
-    let play = |threads| rules.play_games(&finder, 3, 8, threads, || ()).unwrap();
+    let play = |threads| rules.play_games(&finder, 3, 8, threads, || true).unwrap();
     let games = play(1);
     assert_eq!(games, play(2));
     for GameRecord {
@@ -185,7 +185,7 @@ fn computer_clears_several_times_with_any_number_of_threads() {
 #[test]
 fn computer_plays_with_unknown_pieces() {
     let rules = StreakRules::new(4, 8, 1).unwrap();
-    let games = rules.play_games(&finder(), 5, 2, 2, || ()).unwrap();
+    let games = rules.play_games(&finder(), 5, 2, 2, || true).unwrap();
     let complete = GameRecord {
         score: 1,
         lines: 4,

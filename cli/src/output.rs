@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, absolute};
 use std::process::ExitCode;
 use thiserror::Error;
 
@@ -82,6 +82,32 @@ pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
 /// Prints a result on standard output as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(format_args!("{}\n", serde_json::to_string(value)?))
+}
+
+/// A file that a command writes.
+pub(crate) struct OutputFile<'a> {
+    /// Argument that names the file.
+    pub(crate) argument: &'static str,
+    /// Path of the file.
+    pub(crate) path: Option<&'a Path>,
+}
+
+/// Returns an error if two arguments name the same file, also if one of the paths is relative.
+pub(crate) fn check_distinct(files: &[OutputFile<'_>]) -> Result<(), Failure> {
+    let place = |file: &OutputFile<'_>| file.path.and_then(|path| absolute(path).ok());
+    for (number, file) in files.iter().enumerate() {
+        let Some(path) = place(file) else { continue };
+        let same = files[number + 1..]
+            .iter()
+            .find(|other| place(other).as_ref() == Some(&path));
+        if let Some(OutputFile { argument, .. }) = same {
+            return Err(Failure::Usage(format!(
+                "{} and {argument} name the same file: give each its own",
+                file.argument
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that [`write_whole`](hatebeam_store::write_whole) can write a file, before work that takes long. Creates a temporary file in its folder and

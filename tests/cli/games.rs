@@ -1,9 +1,11 @@
 //! Tests of the commands `agents`, `nes`, `pc` and `page`. Most of them use files with test vectors.
 
-use crate::support::{new_path, run, run_with_input};
+use crate::support::{command, new_path, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command};
 
 /// Reads a file of test vectors from a crate's folder.
 fn vectors(place: &str, name: &str) -> Value {
@@ -515,5 +517,86 @@ fn results_are_printed_although_their_file_cannot_be_written() {
     assert!(
         out.lines().count() == 5 && out.contains("heuristic,1,"),
         "{out}"
+    );
+}
+
+#[test]
+fn file_of_two_outputs_is_refused() {
+    let dir = new_path("two-outputs");
+    fs::create_dir(&dir).unwrap();
+    let file = &dir.join("file").display().to_string();
+    let same = &dir.join("./file").display().to_string();
+    for args in [
+        &["agents", "play", "--csv", file, "--svg", same][..],
+        &["nes", "play", "--csv", file, "--svg", same],
+        &["pc", "play", "--csv", file, "--svg", same],
+        &["agents", "select", file, "--csv", same],
+        &["agents", "select", file, "--svg", same],
+    ] {
+        let error = run(args).error(2);
+        assert!(error.contains("name the same file"), "{error}");
+    }
+}
+
+#[test]
+fn weights_files_are_read_before_the_first_game() {
+    for command in ["agents", "nes"] {
+        // The games of the first player would take hours.
+        let player = ["heuristic", "branching"][usize::from(command == "nes")];
+        let args = [
+            command,
+            "compare",
+            player,
+            "--games",
+            "1000000",
+            "--weights",
+            "missing",
+        ];
+        let error = run(&args).error(1);
+        assert!(error.starts_with("missing: "), "{error}");
+    }
+}
+
+/// Starts a selection and returns it with its first line of output.
+fn select(file: &str, games: &str) -> (Child, BufReader<ChildStdout>) {
+    let args = [
+        "agents", "select", file, "--height", "6", "--games", games, "--json",
+    ];
+    let mut child = command(&args).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("\"removed\":"), "{line}");
+    (child, stdout)
+}
+
+#[test]
+fn selection_writes_its_weights_although_its_reader_is_closed() {
+    let file = new_path("selection-closed.toml");
+    let (mut child, stdout) = select(file.to_str().unwrap(), "10");
+    drop(stdout);
+    assert!(child.wait().unwrap().success());
+    assert!(
+        fs::read_to_string(file)
+            .unwrap()
+            .contains("player = \"bcts\"")
+    );
+}
+
+#[test]
+fn interrupted_selection_writes_its_weights() {
+    let file = new_path("selection-interrupted.toml");
+    // One round takes much longer than the delivery of a signal.
+    let (mut child, mut stdout) = select(file.to_str().unwrap(), "400");
+    let id = child.id().to_string();
+    Command::new("kill").args(["-INT", &id]).status().unwrap();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(rest.lines().count(), 1, "{rest}");
+    assert!(
+        fs::read_to_string(file)
+            .unwrap()
+            .contains("player = \"bcts\"")
     );
 }

@@ -1,7 +1,7 @@
 //! Games of dropped pieces and their results.
 
 use super::{Agent, View};
-use crate::{GameRecord, play_numbered};
+use crate::{GameRecord, parallel::play_while};
 use hatebeam_tetris::drop::{Action, DropGame, Generator, GeneratorKind};
 use hatebeam_tetris::{Field, Rng};
 
@@ -132,18 +132,15 @@ impl DropPlay {
     }
 }
 
-/// Plays games 0 to `games − 1` of a series on `threads` threads, and calls `on_game` after each game. Returns the
-/// results in the order of the game numbers.
+/// Plays games 0 to `games − 1` of a series on `threads` threads, and calls `on_game` after each game. If it returns
+/// `false`, no other game begins. Returns the results in the order of the game numbers.
 pub fn play_games(
     run: &DropRun,
     agent: impl Fn() -> Box<dyn Agent> + Sync,
     games: usize,
     threads: usize,
-    on_game: impl Fn() + Sync,
+    on_game: impl Fn() -> bool + Sync,
 ) -> Vec<DropResult> {
-    play_numbered(games, threads, agent, |agent, number| {
-        let result = run.play(agent.as_mut(), number as u64);
-        on_game();
-        result
-    })
+    let play = |agent: &mut Box<dyn Agent>, number| run.play(agent.as_mut(), number as u64);
+    play_while(games, threads, agent, play, on_game)
 }

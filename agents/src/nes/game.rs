@@ -1,7 +1,7 @@
 //! Games of Nintendo Tetris and their results.
 
 use super::{Search, View};
-use crate::{GameRecord, Statistics, play_numbered};
+use crate::{GameRecord, Statistics, parallel::play_while};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score, Transitions};
 
@@ -152,20 +152,17 @@ impl Play {
     }
 }
 
-/// Plays a game for each list of pieces on `threads` threads, and calls `on_game` after each game. Returns the
-/// results in the order of the lists.
+/// Plays a game for each list of pieces on `threads` threads, and calls `on_game` after each game. If it returns
+/// `false`, no other game begins. Returns the results in the order of the lists.
 pub fn play_sets<S: Search>(
     sets: &[Vec<Piece>],
     threads: usize,
     rules: &GameRules,
     search: impl Fn() -> S + Sync,
-    on_game: impl Fn() + Sync,
+    on_game: impl Fn() -> bool + Sync,
 ) -> Vec<GameResult> {
-    play_numbered(sets.len(), threads, search, |search, number| {
-        let result = play(search, &sets[number], rules);
-        on_game();
-        result
-    })
+    let play = |search: &mut S, number: usize| play(search, &sets[number], rules);
+    play_while(sets.len(), threads, search, play, on_game)
 }
 
 /// Plays `games` games on `threads` threads, with the piece sets that [`ArticleSets`] generates from `seed`.
@@ -178,7 +175,7 @@ pub fn article_games<S: Search>(
 ) -> Vec<GameResult> {
     let mut sets = ArticleSets::new(seed);
     let sets: Vec<Vec<Piece>> = (0..games).map(|_| sets.game()).collect();
-    play_sets(&sets, threads, rules, search, || ())
+    play_sets(&sets, threads, rules, search, || true)
 }
 
 /// Summary of many games.

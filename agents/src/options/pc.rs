@@ -156,8 +156,9 @@ impl StreakOptions {
 }
 
 impl StreakGames {
-    /// Plays the games on `threads` threads, and calls `on_game` after each game.
-    pub fn play(&self, threads: usize, on_game: impl Fn() + Sync) -> Vec<GameRecord> {
+    /// Plays the games on `threads` threads, and calls `on_game` after each game. If it returns `false`, no other game
+    /// begins.
+    pub fn play(&self, threads: usize, on_game: impl Fn() -> bool + Sync) -> Vec<GameRecord> {
         let games = self
             .rules
             .play_games(&self.finder, self.seed, self.games, threads, on_game);

@@ -1,7 +1,7 @@
 //! Games of consecutive perfect clears, piece by piece.
 
 use super::{MAX_UNSEEN, PcError, PcFinder, PcPosition, best_move, cell_numbers};
-use crate::{GameRecord, play_numbered};
+use crate::{GameRecord, parallel::play_while};
 use hatebeam_tetris::srs::{Bag, LowField, LowFieldError};
 use hatebeam_tetris::{Piece, Rng};
 
@@ -141,22 +141,18 @@ impl StreakRules {
         })
     }
 
-    /// Plays the games 0 to `games − 1` of a seed on `threads` threads, and calls `on_game` after each game. Returns the
-    /// results in the order of the game numbers.
+    /// Plays the games 0 to `games − 1` of a seed on `threads` threads, and calls `on_game` after each game. If it
+    /// returns `false`, no other game begins. Returns the results in the order of the game numbers.
     pub fn play_games(
         &self,
         finder: &PcFinder,
         seed: u64,
         games: usize,
         threads: usize,
-        on_game: impl Fn() + Sync,
+        on_game: impl Fn() -> bool + Sync,
     ) -> Result<Vec<GameRecord>, PcError> {
-        let play = |(): &mut (), number: usize| {
-            let result = self.play(finder, Rng::stream(seed, number as u64));
-            on_game();
-            result
-        };
-        play_numbered(games, threads, || (), play)
+        let play = |(): &mut (), number: usize| self.play(finder, Rng::stream(seed, number as u64));
+        play_while(games, threads, || (), play, on_game)
             .into_iter()
             .collect()
     }

@@ -12,7 +12,8 @@ Examples:
 
 /// Help text of the command that plays games.
 pub const PLAY_HELP: &str = "\
-The same seed gives the same games with any number of threads. --csv writes one line per game: player, game, score
+The same seed gives the same games with any number of threads. Ctrl-C ends the series after the current games, of which the
+results are shown. --csv writes one line per game: player, game, score
 (rows cleared), lines, pieces, complete (stopped by --max-pieces). The confidence interval of the mean is a normal
 approximation. The lengths of games are close to exponentially distributed, so use 100 games or more.
 
@@ -36,7 +37,7 @@ Each round plays the games with the current weights, and the same games without 
 weight without which the mean is greatest, unless the 95 % confidence interval of the difference shows that the agent is
 worse without it. --json prints one object per round with the name of the weight that it removes, `removed` (null in a
 round that removes none), and finally an object with all removed weights and the file. --csv and --svg contain the last
-round. Use many games on a low field: the more games, the smaller the benefits that are recognized. Afterwards,
+round. Ctrl-C ends the selection: OUT then has the weights of the last complete round. Use many games on a low field: the more games, the smaller the benefits that are recognized. Afterwards,
 `train --start OUT --weight NAME ...` tunes the remaining weights.
 
 Examples:

@@ -1,6 +1,6 @@
 //! `hatebeam agents`: play the game "dropped pieces" with agents.
 
-use super::contest::{SeriesArgs, names};
+use super::contest::{Named, SeriesArgs, names, players};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
 use crate::output::{self, Failure};
@@ -16,6 +16,7 @@ use hatebeam_host::stop_flag;
 use hatebeam_store::write_whole;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
@@ -93,58 +94,71 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, agents: &[String]) -> anyhow::Result<()> {
         let run = self.options.rules()?;
-        self.series.check_files()?;
-        let mut series = Vec::new();
-        for name in agents {
-            series.push(self.play(&run, name, &DropPlayer::find(name)?));
-        }
-        for path in &self.weights {
-            let name = path.display().to_string();
-            series.push(self.play(&run, &name, &DropPlayer::read(path)?));
-        }
-        self.series.show(&Contest {
-            series,
+        self.series.check_files(None)?;
+        let players = players(agents, &self.weights, DropPlayer::find, DropPlayer::read)?;
+        let stop = stop_flag()?;
+        let play = |named: &Named<DropPlayer>| self.play(&run, &named.name, &named.player, &stop);
+        let contest = Contest {
+            series: players.iter().map(play).collect(),
             unit: "lines",
             goal: None,
-        })
+        };
+        self.series.show(contest, &stop)
     }
 
-    fn play(&self, run: &DropRun, name: &str, player: &DropPlayer) -> Series {
+    fn play(&self, run: &DropRun, name: &str, player: &DropPlayer, stop: &AtomicBool) -> Series {
         let games = self.options.games();
         let make = || player.agent.with_weights(&player.weights);
-        let play =
-            |threads, on_game: &(dyn Fn() + Sync)| play_games(run, make, games, threads, on_game);
-        self.series.play(name, games, play)
+        let play = |threads, on_game: &(dyn Fn() -> bool + Sync)| {
+            play_games(run, make, games, threads, on_game)
+        };
+        self.series.play(name, games, stop, play)
     }
 
-    /// Removes weights that do not make the player better, and writes the others to `file`.
+    /// Removes weights that do not make the player better, and writes the others to `file`. An output error does not end
+    /// the selection, and an interruption ends it with the weights of the last complete round, because the selection may
+    /// have taken long.
     fn select(&self, player: &DropPlayer, file: &Path) -> anyhow::Result<()> {
         let run = self.options.rules()?;
-        output::check_writable(file)?;
-        self.series.check_files()?;
-        let play =
-            |name: &str, weights: &[f64]| self.play(&run, name, &player.with_weights(weights));
+        self.series.check_files(Some(file))?;
+        let stop = stop_flag()?;
+        let play = |name: &str, weights: &[f64]| {
+            let series = self.play(&run, name, &player.with_weights(weights), &stop);
+            (!stop.load(Ordering::Relaxed)).then_some(series)
+        };
         let mut removed = Vec::new();
+        let mut shown = Ok(());
         let on_round = |round: &SelectionRound| {
             removed.extend(round.removed);
-            let text = if self.series.json {
-                round.json()? + "\n"
-            } else {
-                let removed = round.removed.unwrap_or("nothing");
-                format!("{}removed {removed}\n\n", round.contest.text())
-            };
-            self.series.show_as(&text, &round.contest)
+            let result = self.show_round(round);
+            if shown.is_ok() {
+                shown = result;
+            }
         };
         let names = player.agent.weight_names;
         let weights = select_weights(names, &player.weights, "lines", play, on_round)?;
         let text = player.with_weights(&weights).file().text();
         write_whole(file, text.as_bytes())?;
+        shown?;
         if self.series.json {
-            return output::print_json(
-                &json!({"removed": removed, "file": file.display().to_string()}),
-            );
+            output::print_json(&json!({"removed": removed, "file": file.display().to_string()}))?;
+        } else {
+            output::print(format_args!("{}\n", file.display()))?;
         }
-        output::print(format_args!("{}\n", file.display()))
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted.into());
+        }
+        Ok(())
+    }
+
+    fn show_round(&self, round: &SelectionRound) -> anyhow::Result<()> {
+        let text = if self.series.json {
+            round.json()? + "\n"
+        } else {
+            let removed = round.removed.unwrap_or("nothing");
+            format!("{}removed {removed}\n\n", round.contest.text())
+        };
+        self.series.show_as(&text, &round.contest)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `hatebeam nes`: play Nintendo Tetris.
 
-use super::contest::{SeriesArgs, names};
+use super::contest::{Named, SeriesArgs, names, players};
 use super::tune::TuningArgs;
 use crate::input::answer_objects;
 use crate::output::{self, Failure};
@@ -89,26 +89,23 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, searches: &[String]) -> anyhow::Result<()> {
         let (rules, sets) = (self.options.rules()?, self.options.sets());
-        self.series.check_files()?;
-        let play = |name: &str, NesPlayer { search, weights }: NesPlayer| {
-            let make = || search.with_weights(rules.rows, self.options.widths, &weights);
-            let play = |threads, on_game: &(dyn Fn() + Sync)| {
+        self.series.check_files(None)?;
+        let players = players(searches, &self.weights, NesPlayer::find, NesPlayer::read)?;
+        let stop = stop_flag()?;
+        let play = |named: &Named<NesPlayer>| {
+            let NesPlayer { search, weights } = &named.player;
+            let make = || search.with_weights(rules.rows, self.options.widths, weights);
+            let play = |threads, on_game: &(dyn Fn() -> bool + Sync)| {
                 play_sets(&sets, threads, &rules, make, on_game)
             };
-            self.series.play(name, sets.len(), play)
+            self.series.play(&named.name, sets.len(), &stop, play)
         };
-        let mut series = Vec::new();
-        for name in searches {
-            series.push(play(name, NesPlayer::find(name)?));
-        }
-        for path in &self.weights {
-            series.push(play(&path.display().to_string(), NesPlayer::read(path)?));
-        }
-        self.series.show(&Contest {
-            series,
+        let contest = Contest {
+            series: players.iter().map(play).collect(),
             unit: "points",
             goal: Some(("maxout", u64::from(MAXOUT))),
-        })
+        };
+        self.series.show(contest, &stop)
     }
 }
 

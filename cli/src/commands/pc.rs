@@ -16,6 +16,7 @@ use hatebeam_agents::pc::{
     counts_text,
 };
 use hatebeam_agents::text::pc as text;
+use hatebeam_host::stop_flag;
 use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
@@ -237,13 +238,16 @@ impl PcArgs {
             PcCommand::Path(args) => args.solve.run(args.limit),
             PcCommand::Play { options, series } => {
                 let games = options.games()?;
-                series.check_files()?;
-                let play = |threads, on_game: &(dyn Fn() + Sync)| games.play(threads, on_game);
-                series.show(&Contest {
-                    series: vec![series.play("best move", games.games, play)],
+                series.check_files(None)?;
+                let stop = stop_flag()?;
+                let play =
+                    |threads, on_game: &(dyn Fn() -> bool + Sync)| games.play(threads, on_game);
+                let contest = Contest {
+                    series: vec![series.play("best move", games.games, &stop, play)],
                     unit: "clears",
                     goal: Some(("all", games.clears as u64)),
-                })
+                };
+                series.show(contest, &stop)
             }
             PcCommand::Follow { table, threads, .. } => {
                 let mut follower = PcFollower::new(table.read()?, threads.count());

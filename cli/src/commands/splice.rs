@@ -2,8 +2,8 @@
 
 use crate::args::{ThreadsArgs, number_in};
 use crate::input::{read_replays, read_wells};
-use crate::output::{self, Failure};
-use anyhow::{Context, ensure};
+use crate::output::{self, Failure, OutputFile};
+use anyhow::Context;
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, Key, PathError, Record, Rules, Well, encode, play,
     replay_of_wells,
@@ -75,10 +75,16 @@ struct ResultJson {
 impl SpliceArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let started = Instant::now();
-        ensure!(
-            !self.has_one_file_twice(),
-            Failure::Usage("--out and --graph name the same file: give each its own".to_owned())
-        );
+        output::check_distinct(&[
+            OutputFile {
+                argument: "--out",
+                path: self.out.as_deref(),
+            },
+            OutputFile {
+                argument: "--graph",
+                path: self.graph.as_deref(),
+            },
+        ])?;
         let cancel = stop_flag()?;
         let games = self.read_games()?;
         let longest = games.iter().rev().max_by_key(|game| game.turns.len());
@@ -121,12 +127,6 @@ impl SpliceArgs {
             return Err(Failure::Interrupted.into());
         }
         Ok(())
-    }
-
-    /// Returns whether --out and --graph are the same path, also if one of them is relative.
-    fn has_one_file_twice(&self) -> bool {
-        let files = self.out.as_ref().zip(self.graph.as_ref());
-        files.is_some_and(|(out, graph)| absolute(out).ok() == absolute(graph).ok())
     }
 
     /// Reads and plays the replays of all files, including the file of --out if it exists. Otherwise, a shorter game could
