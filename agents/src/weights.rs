@@ -9,8 +9,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Maximum size of a weights file in bytes. It is greater than that of a file of `hatebeam nes learn`.
-const MAX_FILE_BYTES: u64 = 128 << 10;
+/// Maximum size of a weights file, a kick file or a piece set in bytes. It is greater than the size of a file of
+/// `hatebeam nes learn`.
+pub(crate) const MAX_FILE_BYTES: u64 = 128 << 10;
 
 /// Contents of a weights file in TOML.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -248,18 +249,19 @@ impl NesPlayer {
     }
 }
 
-/// Returns the contents of a file with at most [`MAX_FILE_BYTES`].
+/// Returns the contents of a weights file.
 fn read(path: &Path) -> Result<Vec<u8>, WeightsError> {
-    let failed = |error| WeightsError::Read(path.to_owned(), error);
+    let bytes = read_limited(path).map_err(|error| WeightsError::Read(path.to_owned(), error))?;
+    bytes.ok_or_else(|| WeightsError::TooLarge(path.to_owned()))
+}
+
+/// Returns the contents of a file, or `None` if it has more than [`MAX_FILE_BYTES`].
+pub(crate) fn read_limited(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
     // Check the size after reading, because a device or a pipe reports no size.
-    let mut limited = file.take(MAX_FILE_BYTES + 1);
-    limited.read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(WeightsError::TooLarge(path.to_owned()));
-    }
-    Ok(bytes)
+    let mut limited = File::open(path)?.take(MAX_FILE_BYTES + 1);
+    limited.read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
 }
 
 #[cfg(test)]

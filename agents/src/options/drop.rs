@@ -1,9 +1,8 @@
 //! Command-line options for games of dropped pieces.
 
-use super::OptionError;
+use super::{OptionError, read_text};
 use crate::drop::DropRun;
 use hatebeam_tetris::drop::{DropGame, GeneratorKind, PieceSet};
-use std::fs;
 
 /// Options for the number of games, the field, the pieces and the end of a game.
 #[derive(Debug, clap::Args)]
@@ -62,7 +61,7 @@ impl DropOptions {
             "standard" => Ok(PieceSet::standard()),
             "small" => Ok(PieceSet::small()),
             file => {
-                let text = fs::read_to_string(file).map_err(|error| OptionError::ReadPieces {
+                let text = read_text(file).map_err(|error| OptionError::ReadPieces {
                     file: file.to_owned(),
                     error,
                 })?;

@@ -22,20 +22,22 @@ pub struct NesPiecesOptions {
     #[arg(long, value_name = "N", default_value_t = ARTICLE_GAME_LENGTH as u32)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     count: u32,
-    /// Frames before each piece with `cartridge` [default: a random number from 20 to 60]
+    /// Frames before each piece with `cartridge`, at most 65535 [default: a random number from 20 to 60]
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=65_535))]
     frames: Option<u32>,
 }
 
 impl NesPiecesOptions {
-    /// Returns the pieces of each game as letters, or an error if the generator has fewer pieces per game.
+    /// Returns an iterator over the games, which generates the pieces of each as letters. Returns an error if the
+    /// generator has fewer pieces per game or does not accept the seed.
     pub fn lines(&self) -> Result<impl Iterator<Item = String>, OptionError> {
         let count = self.count as usize;
         let is_article = matches!(self.pieces.generator, GeneratorName::Article);
         if is_article && count > ARTICLE_GAME_LENGTH {
             return Err(OptionError::TooManyPieces);
         }
-        let sets = self.pieces.sets(count, self.frames).into_iter();
+        let sets = self.pieces.sets(count, self.frames)?;
         Ok(sets.map(|pieces| pieces.into_iter().map(Piece::letter).collect()))
     }
 }
@@ -104,9 +106,9 @@ impl NesOptions {
         })
     }
 
-    /// Returns the pieces of each game.
-    pub fn sets(&self) -> Vec<Vec<Piece>> {
-        self.pieces.sets(ARTICLE_GAME_LENGTH, None)
+    /// Returns the pieces of each game, or an error if the generator does not accept the seed.
+    pub fn sets(&self) -> Result<Vec<Vec<Piece>>, OptionError> {
+        Ok(self.pieces.sets(ARTICLE_GAME_LENGTH, None)?.collect())
     }
 }
 
@@ -115,7 +117,7 @@ struct Source {
     /// Generator of the pieces
     #[arg(long, value_enum, default_value_t = GeneratorName::Article)]
     generator: GeneratorName,
-    /// Seed of the generator
+    /// Seed of the generator; at most 4294967295 with `article`
     #[arg(long, value_name = "N", default_value_t = 205)]
     seed: u64,
     /// Number of games
@@ -125,15 +127,24 @@ struct Source {
 }
 
 impl Source {
-    /// Returns the pieces of each game.
-    fn sets(&self, count: usize, frames: Option<u32>) -> Vec<Vec<Piece>> {
-        let mut article = ArticleSets::new(self.seed as u32);
-        let mut cartridge = Cartridge::from_seed(self.seed);
-        let mut rng = Rng::new(self.seed);
-        let mut game = || match self.generator {
-            GeneratorName::Article => article.game().into_iter().take(count).collect(),
-            GeneratorName::Cartridge => cartridge.game(count, frames, &mut rng),
+    /// Returns an iterator that generates the pieces of each game, because all games together can exceed the memory.
+    fn sets(
+        &self,
+        count: usize,
+        frames: Option<u32>,
+    ) -> Result<impl Iterator<Item = Vec<Piece>> + use<>, OptionError> {
+        let mut game: Box<dyn FnMut() -> Vec<Piece>> = match self.generator {
+            GeneratorName::Article => {
+                let seed = u32::try_from(self.seed).map_err(|_| OptionError::ArticleSeed)?;
+                let mut sets = ArticleSets::new(seed);
+                Box::new(move || sets.game().into_iter().take(count).collect())
+            }
+            GeneratorName::Cartridge => {
+                let mut cartridge = Cartridge::from_seed(self.seed);
+                let mut rng = Rng::new(self.seed);
+                Box::new(move || cartridge.game(count, frames, &mut rng))
+            }
         };
-        (0..self.games).map(|_| game()).collect()
+        Ok((0..self.games).map(move |_| game()))
     }
 }

@@ -1,10 +1,11 @@
 //! Command-line options for perfect clears.
 
-use super::OptionError;
+use super::{OptionError, read_text};
 use crate::GameRecord;
 use crate::pc::{BoardTable, PcFinder, StreakRules};
 use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField, parse_field};
-use std::fs::{self, File};
+use std::fs::File;
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -54,12 +55,16 @@ impl RulesOptions {
             Ok(kicks) => return Ok(KickTable::built_in(kicks)),
             Err(error) => error,
         };
-        match fs::read_to_string(&self.kicks) {
+        match read_text(&self.kicks) {
             Ok(text) => KickTable::parse(&text).map_err(|error| OptionError::KickFile {
                 file: self.kicks.clone(),
                 error,
             }),
-            Err(_) => Err(error.into()),
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => Err(error.into()),
+            Err(error) => Err(OptionError::ReadKicks {
+                file: self.kicks.clone(),
+                error,
+            }),
         }
     }
 
@@ -118,8 +123,9 @@ pub struct StreakOptions {
     #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
     previews: u8,
     /// Number of games
-    #[arg(long, value_name = "N", default_value = "10")]
-    games: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    games: u32,
     /// Seed of the bags
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -149,7 +155,7 @@ impl StreakOptions {
             rules: StreakRules::new(self.rules.lines, self.previews.into(), clears)?,
             finder: self.table.finder(&self.rules)?,
             seed: self.seed,
-            games: self.games.get(),
+            games: self.games as usize,
             clears,
         })
     }

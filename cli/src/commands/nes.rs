@@ -88,7 +88,7 @@ struct GamesArgs {
 
 impl GamesArgs {
     fn run(&self, searches: &[String]) -> anyhow::Result<()> {
-        let (rules, sets) = (self.options.rules()?, self.options.sets());
+        let (rules, sets) = (self.options.rules()?, self.options.sets()?);
         self.series.check_files(None)?;
         let players = players(searches, &self.weights, NesPlayer::find, NesPlayer::read)?;
         let stop = stop_flag()?;
@@ -133,7 +133,7 @@ impl NesArgs {
                 options,
             } => {
                 let player = NesPlayer::open(start.as_deref(), search)?;
-                let (rules, sets) = (options.rules()?, options.sets());
+                let (rules, sets) = (options.rules()?, options.sets()?);
                 let cancel = stop_flag()?;
                 let (tuned, widths) = (&tuning.tuned, options.widths);
                 let objective =
