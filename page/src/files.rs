@@ -1,9 +1,7 @@
 //! The files of the page.
 
 use hatebeam_search::Network;
-use std::path::Path;
 use std::sync::LazyLock;
-use std::{fs, io};
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -72,11 +70,4 @@ pub static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
 /// Returns the file with this name, or `None` if there is no such file.
 pub fn find_file(name: &str) -> Option<File> {
     FILES.iter().copied().find(|file| file.name == name)
-}
-
-/// Writes all files to a folder. Creates the folder if it does not exist, and replaces files with the same names.
-pub fn write_files(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let mut files = FILES.iter();
-    files.try_for_each(|file| fs::write(folder.join(file.name), file.bytes))
 }

@@ -6,7 +6,7 @@
 #[path = "../../dashboard/tests/support/mod.rs"]
 mod support;
 
-use hatebeam_page::{Session, find_file, write_files};
+use hatebeam_page::{FILES, Session, find_file};
 use std::path::Path;
 use support::Browser;
 
@@ -16,7 +16,9 @@ fn all_tabs_work_in_chromium() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    write_files(folder.path()).unwrap();
+    for file in FILES.iter() {
+        std::fs::write(folder.path().join(file.name), file.bytes).unwrap();
+    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/games.mjs");
     let mut session = Session::new();
     session.add_network(find_file("network.bin").unwrap().bytes);

@@ -2,6 +2,9 @@
 
 use crate::output;
 use anyhow::Context;
+use hatebeam_page::FILES;
+use hatebeam_store::write_whole;
+use std::fs;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -25,8 +28,17 @@ pub(crate) struct PageArgs {
 impl PageArgs {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let folder = self.out.display();
-        hatebeam_page::write_files(&self.out)
+        self.write()
             .with_context(|| format!("cannot write the pages to {folder}"))?;
         output::print(format_args!("{folder}/index.html\n"))
+    }
+
+    /// Replaces each file atomically, because a web server may already serve the folder.
+    fn write(&self) -> anyhow::Result<()> {
+        fs::create_dir_all(&self.out)?;
+        for file in FILES.iter() {
+            write_whole(&self.out.join(file.name), file.bytes)?;
+        }
+        Ok(())
     }
 }
