@@ -150,6 +150,8 @@ fn invalid_line_does_not_change_the_game() {
         r#"{"piece":"J","cells":[0,1,2,12]}"#,
         r#"{"piece":"T","cells":[10,11,12,21]}"#,
         r#"{"place":"T"}"#,
+        r#"{"piece":"T"}"#,
+        r#"{"cells":[10,11,12,21],"reveal":"J"}"#,
         r#"{"seen":"TT"}"#,
     ] {
         assert!(follower.answer(line).is_err(), "{line}");

@@ -456,6 +456,16 @@ fn pc_chance_text_begins_with_best_move() {
     );
     let error = run(&["pc", "chance", "--seen", "TT", "--field", field]).error(1);
     assert!(error.starts_with("impossible pieces"), "{error}");
+    let settings = [
+        &["--field", field][..],
+        &["--lines", "2"],
+        &["--kicks", "srsplus"],
+        &["--hard-drop"],
+    ];
+    for setting in settings {
+        let error = run(&[&["pc", "chance"], setting].concat()).error(2);
+        assert!(error.contains("--seen"), "{error}");
+    }
 }
 
 #[test]

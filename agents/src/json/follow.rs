@@ -127,8 +127,12 @@ impl FollowedGame {
     }
 
     fn play(&mut self, request: &MoveRequest, finder: &PcFinder) -> Result<(), RequestError> {
-        if let Some(piece) = &request.piece {
-            self.streak.place(piece.parse()?, &request.cells, finder)?;
+        match &request.piece {
+            Some(piece) => {
+                self.streak.place(piece.parse()?, &request.cells, finder)?;
+            }
+            None if !request.cells.is_empty() => return Err(RequestError::CellsOfNoPiece),
+            None => {}
         }
         for piece in Piece::parse_sequence(&request.reveal)? {
             self.streak.reveal(piece)?;

@@ -62,6 +62,9 @@ pub enum RequestError {
     /// No game has been started.
     #[error("no game has started: start one with `seen`")]
     NotStarted,
+    /// The request has the cells of a placement, but not its piece.
+    #[error("`cells` needs `piece`: name the piece that was placed")]
+    CellsOfNoPiece,
     /// The drop mode is unknown.
     #[error("{0}")]
     DropMode(String),

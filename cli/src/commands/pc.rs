@@ -5,7 +5,7 @@ use crate::args::ThreadsArgs;
 use crate::input::answer_objects;
 use crate::output;
 use anyhow::{Context, ensure};
-use clap::Subcommand;
+use clap::{Arg, Subcommand};
 use hatebeam_agents::Contest;
 use hatebeam_agents::json::{
     Finders, PcFollower, best_answer, chance_answer, pc_chance, pc_placements,
@@ -99,7 +99,7 @@ struct PathArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::CHANCE_HELP)]
+#[command(after_help = text::CHANCE_HELP, mut_args(refuse_without_seen))]
 struct ChanceArgs {
     /// Pieces that the player sees: the held or current piece, then the next pieces [default: read JSON objects from
     /// standard input]
@@ -121,6 +121,14 @@ struct ChanceArgs {
     json: bool,
     #[command(flatten)]
     threads: ThreadsArgs,
+}
+
+/// Refuses the settings of a position without --seen, because the objects on standard input have their own.
+fn refuse_without_seen(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "field" | "lines" | "kicks" | "hard_drop" => arg.requires("seen"),
+        _ => arg,
+    }
 }
 
 /// Help text for the kick tables that `pc table` supports.
