@@ -211,6 +211,12 @@ fn error_for_impossible_position_names_the_reason() {
     };
     assert_eq!(refused("IJL", "JOSTZ", 11), PcError::Impossible(Piece::J));
     assert_eq!(refused("IJJL", "OSZ", 11), PcError::Impossible(Piece::J));
+    // The last pieces before a full bag are from one bag, as are the pieces of every earlier bag.
+    assert_eq!(
+        refused("ITTT", "IJLOSTZ", 11),
+        PcError::Impossible(Piece::T)
+    );
+    assert_eq!(refused("LIIIJ", "LOSTZ", 11), PcError::Impossible(Piece::I));
     let short = PcError::ShortQueue {
         given: 9,
         needed: 10,

@@ -101,13 +101,18 @@ pub struct PcPosition {
 }
 
 impl PcPosition {
-    /// Returns an error if the last seen pieces and the pieces left in the bag cannot be from the same bag. Does not
-    /// check the first seen piece, because a held piece can be from an earlier bag.
+    /// Returns an error if the seen pieces cannot be drawn from bags before the pieces left in the bag. Does not check the
+    /// first seen piece, because a held piece can be from an earlier bag.
     fn check_bag(&self) -> Result<(), PcError> {
-        let drawn = Piece::ALL.len() - self.bag.left() as usize;
         let mut left = self.bag;
-        for &piece in self.seen.iter().skip(1).rev().take(drawn) {
-            left = left.put_back(piece).ok_or(PcError::Impossible(piece))?;
+        for &piece in self.seen.iter().skip(1).rev() {
+            // The piece before a full bag was the last one of the previous bag.
+            let before = if left == Bag::FULL {
+                Bag::of(&[piece]).ok()
+            } else {
+                left.put_back(piece)
+            };
+            left = before.ok_or(PcError::Impossible(piece))?;
         }
         Ok(())
     }
