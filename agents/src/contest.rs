@@ -3,6 +3,7 @@
 
 use crate::Statistics;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Result of a game of any kind.
@@ -237,15 +238,25 @@ impl Contest {
     pub fn csv(&self) -> String {
         let mut text = String::from("player,game,score,lines,pieces,complete\n");
         for series in &self.series {
+            let name = csv_field(&series.name);
             for (number, game) in series.games.iter().enumerate() {
                 let _ = writeln!(
                     text,
-                    "{},{number},{},{},{},{}",
-                    series.name, game.score, game.lines, game.pieces, game.is_complete
+                    "{name},{number},{},{},{},{}",
+                    game.score, game.lines, game.pieces, game.is_complete
                 );
             }
         }
         text
+    }
+}
+
+/// Returns a text as a field of a CSV file, in quotes if it contains a special character.
+fn csv_field(text: &str) -> Cow<'_, str> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
+    } else {
+        text.into()
     }
 }
 
@@ -337,5 +348,10 @@ mod tests {
         let csv = contest().csv();
         assert_eq!(csv.lines().count(), 7);
         assert_eq!(csv.lines().nth(4), Some("b,0,10,1,50,false"));
+        let mut contest = contest();
+        contest.series[1].name = "my \"b\", tuned".to_owned();
+        let csv = contest.csv();
+        let quoted = "\"my \"\"b\"\", tuned\",0,10,1,50,false";
+        assert_eq!(csv.lines().nth(4), Some(quoted));
     }
 }
