@@ -95,15 +95,23 @@ class ClearsTab {
   reset() {
     this.history = [];
     this.pieces = 0;
-    this.lines.value = "4";
+    this.resetLines(4);
     this.editor.set(new Array(4).fill("_".repeat(10)));
     this.hold.value = "";
     if (this.queue.value === "") this.queue.value = "IJLOSTZ";
     this.change();
   }
 
+  /** Sets the number of rows to clear, and that of the next empty field. */
+  resetLines(lines) {
+    this.lines.value = String(lines);
+    // Whole pieces cannot fill one or three rows.
+    this.chosen = lines % 2 === 0 ? lines : 4;
+  }
+
   resize() {
     const lines = Number(this.lines.value);
+    this.resetLines(lines);
     const { rows } = this.editor;
     const empty = new Array(Math.max(0, lines - rows.length)).fill("_".repeat(10));
     this.editor.set([...empty, ...rows].slice(-lines));
@@ -207,7 +215,7 @@ class ClearsTab {
       toast(error.message, "bad");
       return;
     }
-    this.history.push({ ...this.position, hold: this.hold.value, queue: this.queue.value, bag: this.bag.value, pieces: this.pieces });
+    this.history.push({ ...this.position, chosen: this.chosen, hold: this.hold.value, queue: this.queue.value, bag: this.bag.value, pieces: this.pieces });
     const seen = this.seen;
     const bag = parse(this.bag.value) || leftAfter(seen);
     const rest = seen[0] === piece ? seen.slice(1) : seen[0] + seen.slice(2);
@@ -219,8 +227,8 @@ class ClearsTab {
     this.bag.value = bag;
     this.pieces += 1;
     const isClear = after.lines === 0;
-    this.lines.value = String(isClear ? 4 : after.lines);
-    this.editor.set(isClear ? new Array(4).fill("_".repeat(10)) : after.rows);
+    this.lines.value = String(isClear ? this.chosen : after.lines);
+    this.editor.set(isClear ? new Array(this.chosen).fill("_".repeat(10)) : after.rows);
     const text = isClear ? `Perfect clear after ${count(this.pieces, "piece")}` : `${piece} placed`;
     if (isClear) {
       this.pieces = 0;
@@ -234,6 +242,7 @@ class ClearsTab {
     const before = this.history.pop();
     if (before === undefined) return;
     this.lines.value = String(before.lines);
+    this.chosen = before.chosen;
     this.editor.set(before.rows);
     this.hold.value = before.hold;
     this.queue.value = before.queue;
