@@ -15,26 +15,16 @@ pub const PAPER_WEIGHTS: PaperWeights = [0.5114, 0.06141, -0.4613, -0.5912, 0.36
 /// Penalty that is added to the value of an action that loses the game. Unlike the weights, it is not normalized.
 const LOST: f64 = -1000.0;
 
-/// Version of the features' definitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// The features as the paper defines them.
-    Paper,
-    /// The features as the paper's program calculates them. The published weights were trained with these definitions.
-    Program,
-}
-
 /// Agent that chooses the action with the greatest value. It breaks ties uniformly at random, and counts rotations with
 /// equal shapes as different actions.
 #[derive(Clone, Debug)]
 pub struct Heuristic {
     weights: PaperWeights,
-    form: Form,
 }
 
 impl Heuristic {
     /// Creates an agent. The weights are divided by their Euclidean length.
-    pub fn new(weights: PaperWeights, form: Form) -> Heuristic {
+    pub fn new(weights: PaperWeights) -> Heuristic {
         let length = weights
             .iter()
             .map(|weight| weight * weight)
@@ -43,13 +33,12 @@ impl Heuristic {
         let length = if length > 0.0 { length } else { 1.0 };
         Heuristic {
             weights: weights.map(|weight| weight / length),
-            form,
         }
     }
 
     /// Creates the published agent.
     pub fn published() -> Heuristic {
-        Heuristic::new(PAPER_WEIGHTS, Form::Program)
+        Heuristic::new(PAPER_WEIGHTS)
     }
 
     /// Returns the value of an action with these features. Rounds the value to single precision as the paper's program
@@ -60,10 +49,8 @@ impl Heuristic {
 
     /// Returns the value of an action with these features in double precision.
     pub fn exact_value(&self, features: &PaperFeatures) -> f64 {
-        let features = match self.form {
-            Form::Paper => features.paper(),
-            Form::Program => features.program(),
-        };
+        // The published weights were trained with the features as the paper's program calculates them.
+        let features = features.program();
         let mut sum = 0.0;
         for (weight, &feature) in self.weights.iter().zip(&features) {
             sum += weight * f64::from(feature);

@@ -18,7 +18,7 @@ pub use choice::Choice;
 pub use controller::{BCTS, Controller, ControllerWeights, DELLACHERIE, DT_10, DT_20, EL_TETRIS};
 pub use expectimax::Expectimax;
 pub use game::{DropPlay, DropResult, DropRun, play_games};
-pub use heuristic::{Form, Heuristic, PAPER_WEIGHTS, PaperWeights};
+pub use heuristic::{Heuristic, PAPER_WEIGHTS, PaperWeights};
 pub use random::RandomAgent;
 pub use rollout::Rollout;
 pub use two_piece::TwoPiece;
@@ -94,39 +94,22 @@ pub const AGENTS: &[Registered] = &[
     paper(
         "heuristic",
         "weighted sum of Brenman's six features",
-        |weights| Box::new(Heuristic::new(fixed(weights), Form::Program)),
+        |weights| Box::new(Heuristic::new(fixed(weights))),
     ),
     paper(
         "rollout",
         "heuristic plus the mean of 50 random futures",
-        |weights| {
-            Box::new(Rollout::new(
-                Heuristic::new(fixed(weights), Form::Program),
-                50,
-                5,
-                0.8,
-            ))
-        },
+        |weights| Box::new(Rollout::new(Heuristic::new(fixed(weights)), 50, 5, 0.8)),
     ),
     paper(
         "two-piece",
         "heuristic applied to the field after both known pieces",
-        |weights| {
-            Box::new(TwoPiece::new(
-                Heuristic::new(fixed(weights), Form::Program),
-                false,
-            ))
-        },
+        |weights| Box::new(TwoPiece::new(Heuristic::new(fixed(weights)), false)),
     ),
     paper(
         "two-piece-all",
         "two-piece plus the best third move, averaged over all pieces",
-        |weights| {
-            Box::new(TwoPiece::new(
-                Heuristic::new(fixed(weights), Form::Program),
-                true,
-            ))
-        },
+        |weights| Box::new(TwoPiece::new(Heuristic::new(fixed(weights)), true)),
     ),
     controller("dellacherie", "Dellacherie's controller", &DELLACHERIE),
     controller("el-tetris", "El-Tetris's controller", &EL_TETRIS),

@@ -3,12 +3,9 @@
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{
-    BestPlacements, Numbering, Placement, Placements, Rows, Valued, Weights,
+    BestPlacements, Numbering, Placement, Placements, Rows, TETRIS, Valued, Weights,
 };
 
-/// Number added to the value of a sequence of placements for each tetris (four rows cleared at once) before its last
-/// placement.
-pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;
 
@@ -42,6 +39,7 @@ impl Search for Bfs {
             let locked = view.board.lock(view.current, placement);
             self.best
                 .candidates(&locked.board, view.next, 1, &mut self.values);
+            // The values contain only the term for the second placement.
             let offset = if locked.lines == 4 { TETRIS } else { 0.0 };
             let least = self
                 .values

@@ -2,11 +2,11 @@
 //! current piece and the next piece, and then the best placements of each possible further piece. Lower
 //! values are better.
 
-use super::bfs::{LOST, TETRIS};
+use super::bfs::LOST;
 use super::{Search, View};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{
-    BestPlacements, Board, Numbering, Placement, Rows, Transitions, Valued, Weights,
+    BestPlacements, Board, Numbering, Placement, Rows, TETRIS, Transitions, Valued, Weights,
 };
 use std::str::FromStr;
 use thiserror::Error;

@@ -58,8 +58,8 @@ pub const WEIGHTS_BFS: Weights = [
 /// floating-point sum depends on the order, so the same order is required to reproduce the published results.
 const ORDER: [usize; 16] = [1, 11, 2, 3, 5, 4, 6, 7, 8, 10, 9, 14, 15, 16, 12, 13];
 
-/// Term that replaces the weighted number of rows cleared if a move clears four rows.
-const TETRIS: f64 = -1e9;
+/// Term that replaces the weighted number of rows cleared if a move clears four rows (a tetris).
+pub const TETRIS: f64 = -1e9;
 
 /// Values of the features for a move, in the order of [`FEATURE_NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
