@@ -215,7 +215,9 @@ class ClearsTab {
       toast(error.message, "bad");
       return;
     }
-    this.history.push({ ...this.position, chosen: this.chosen, hold: this.hold.value, queue: this.queue.value, bag: this.bag.value, pieces: this.pieces });
+    this.history.push({
+      ...this.position, chosen: this.chosen, hold: this.hold.value, queue: this.queue.value, bag: this.bag.value, pieces: this.pieces,
+    });
     const seen = this.seen;
     const bag = parse(this.bag.value) || leftAfter(seen);
     const rest = seen[0] === piece ? seen.slice(1) : seen[0] + seen.slice(2);

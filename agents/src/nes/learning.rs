@@ -90,8 +90,8 @@ pub enum LearningError {
     },
 }
 
-/// Learns weights in a folder, which is locked until the end, and resumes if the folder contains the state of learning. After every
-/// 500 games, writes both files and calls `on_save`; learning stops if `on_save` returns `false`. Returns
+/// Learns weights in a folder, which is locked until the end, and resumes if the folder contains the state of learning.
+/// After every 500 games, writes both files and calls `on_save`; learning stops if `on_save` returns `false`. Returns
 /// whether all games have been played.
 pub fn learn(
     folder: &Path,

@@ -37,8 +37,9 @@ Each round plays the games with the current weights, and the same games without 
 weight without which the mean is greatest, unless the 95 % confidence interval of the difference shows that the agent is
 worse without it. --json prints one object per round with the name of the weight that it removes, `removed` (null in a
 round that removes none), and finally an object with all removed weights and the file. --csv and --svg contain the last
-round. Ctrl-C ends the selection: OUT then has the weights of the last complete round. Use many games on a low field: the more games, the smaller the benefits that are recognized. Afterwards,
-`train --start OUT --weight NAME ...` tunes the remaining weights.
+round. Ctrl-C ends the selection: OUT then has the weights of the last complete round. Use many games on a low field: the
+more games, the smaller the benefits that are recognized. Afterwards, `train --start OUT --weight NAME ...` tunes the
+remaining weights.
 
 Examples:
   hatebeam agents select fewer.toml --agent dt-10 --height 8 --games 1000
