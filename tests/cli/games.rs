@@ -1,6 +1,6 @@
 //! Tests of the commands `agents`, `nes`, `pc` and `page`. Most of them use files with test vectors.
 
-use crate::support::{command, new_path, run, run_with_input};
+use crate::support::{command, file, new_path, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -550,63 +550,55 @@ fn file_of_two_outputs_is_refused() {
 
 #[test]
 fn weights_files_are_read_before_the_first_game() {
-    for command in ["agents", "nes"] {
-        // The games of the first player would take hours.
-        let player = ["heuristic", "branching"][usize::from(command == "nes")];
-        let args = [
-            command,
-            "compare",
-            player,
-            "--games",
-            "1000000",
-            "--weights",
-            "missing",
-        ];
-        let error = run(&args).error(1);
+    // The games of the first player would take hours.
+    for args in [
+        ["agents", "compare", "heuristic", "--games", "10000000"],
+        ["nes", "compare", "branching", "--games", "10000"],
+    ] {
+        let error = run(&[&args[..], &["--weights", "missing"]].concat()).error(1);
         assert!(error.starts_with("missing: "), "{error}");
     }
 }
 
-/// Starts a selection and returns it with its first line of output.
-fn select(file: &str, games: &str) -> (Child, BufReader<ChildStdout>) {
-    let args = [
-        "agents", "select", file, "--height", "6", "--games", games, "--json",
-    ];
-    let mut child = command(&args).spawn().unwrap();
+/// Starts a selection that removes at least one weight: a reward for holes. Returns it after its first round, with the
+/// rest of its output and the path of its file.
+fn select(name: &str, games: &str) -> (Child, BufReader<ChildStdout>, PathBuf) {
+    let weights = "player = \"bcts\"\n[weights]\nlanding_height = -1\neroded_piece_cells = 1\n\
+                   row_transitions = -1\ncolumn_transitions = -1\nholes = 20\ncumulative_wells = -1\n\
+                   hole_depth = 0\nrows_with_holes = 0\ndiversity = 0\n";
+    let weights = file(&format!("{name}-start.toml"), weights.as_bytes());
+    let out = new_path(&format!("{name}.toml"));
+    let mut child = command(&["agents", "select", out.to_str().unwrap(), "--json"])
+        .args(["--weights", &weights, "--height", "8", "--games", games])
+        .spawn()
+        .unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
-    assert!(line.contains("\"removed\":"), "{line}");
-    (child, stdout)
+    assert!(line.contains("\"removed\":\"holes\""), "{line}");
+    (child, stdout, out)
 }
 
 #[test]
 fn selection_writes_its_weights_although_its_reader_is_closed() {
-    let file = new_path("selection-closed.toml");
-    let (mut child, stdout) = select(file.to_str().unwrap(), "10");
+    let (mut child, stdout, out) = select("selection-closed", "10");
     drop(stdout);
     assert!(child.wait().unwrap().success());
-    assert!(
-        fs::read_to_string(file)
-            .unwrap()
-            .contains("player = \"bcts\"")
-    );
+    let weights = fs::read_to_string(out).unwrap();
+    assert!(weights.contains("\nholes = 0.0\n"), "{weights}");
 }
 
 #[test]
 fn interrupted_selection_writes_its_weights() {
-    let file = new_path("selection-interrupted.toml");
-    // One round takes much longer than the delivery of a signal.
-    let (mut child, mut stdout) = select(file.to_str().unwrap(), "400");
+    // The second round takes much longer than the delivery of a signal.
+    let (mut child, mut stdout, out) = select("selection-interrupted", "1000");
     let id = child.id().to_string();
     Command::new("kill").args(["-INT", &id]).status().unwrap();
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(rest.lines().count(), 1, "{rest}");
-    assert!(
-        fs::read_to_string(file)
-            .unwrap()
-            .contains("player = \"bcts\"")
-    );
+    let weights = fs::read_to_string(out).unwrap();
+    assert!(weights.contains("\nholes = 0.0\n"), "{weights}");
+    assert!(weights.contains("\nlanding_height = -1.0\n"), "{weights}");
 }
