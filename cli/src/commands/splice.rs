@@ -3,7 +3,7 @@
 use crate::args::{ThreadsArgs, number_in};
 use crate::input::{read_replays, read_wells};
 use crate::output::{self, Failure, OutputFile};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, Key, PathError, Record, Rules, Well, encode, play,
     replay_of_wells,
