@@ -65,6 +65,8 @@ pub(super) struct FailureTracker {
     pairs: BTreeMap<(String, String), u32>,
     /// Number of reports of each accusation.
     accusations: BTreeMap<Accusation, u32>,
+    /// All accusations, also those of quarantined workers, until a depth is committed in which both workers took part.
+    accused: BTreeSet<Accusation>,
     own: BTreeMap<String, OwnFailures>,
     /// Number of losses of each worker since it last took part in a committed depth.
     losses: BTreeMap<String, u32>,
@@ -78,7 +80,9 @@ impl FailureTracker {
             let (by, of) = (by.clone(), of.clone());
             let count = match fault {
                 PeerFault::WrongChildren => {
-                    self.accusations.entry(Accusation { of, by }).or_default()
+                    let accusation = Accusation { of, by };
+                    self.accused.insert(accusation.clone());
+                    self.accusations.entry(accusation).or_default()
                 }
                 PeerFault::Unreachable if by < of => self.pairs.entry((by, of)).or_default(),
                 PeerFault::Unreachable => self.pairs.entry((of, by)).or_default(),
@@ -101,9 +105,12 @@ impl FailureTracker {
         *self.losses.entry(worker.to_owned()).or_default() += 1;
     }
 
-    /// Clears all failures, and the losses of these workers. Keeps the numbers of quarantines. Called when a depth is
-    /// committed in which these workers took part.
+    /// Clears all failures, except the accusations of other workers than these, and the losses of these workers. Keeps the
+    /// numbers of quarantines. Called when a depth is committed in which these workers took part.
     pub(super) fn forget(&mut self, workers: &[&str]) {
+        let took_part = |name: &String| workers.contains(&name.as_str());
+        self.accused
+            .retain(|Accusation { of, by }| !took_part(of) || !took_part(by));
         self.pairs.clear();
         self.accusations.clear();
         self.own.clear();
@@ -146,6 +153,9 @@ impl FailureTracker {
     /// Therefore, the cause is the worker that most other workers have reported or been reported by. If several are equal,
     /// which is always so with two workers, it is the one that most others have reported, and otherwise the one with the
     /// greatest name.
+    ///
+    /// Accusations of quarantined workers count too: a worker that alone has reported several others, one after another, is
+    /// itself the cause.
     fn wrong(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_here = |name: &String| workers.contains(&name.as_str());
         let accusations: Vec<_> = self
@@ -166,11 +176,30 @@ impl FailureTracker {
         let weight = |(_, one): &(&str, Involvement<'_>)| (one.others.len(), one.by.len());
         let (worker, Involvement { others, by }) = involved.into_iter().max_by_key(weight)?;
         let join = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
+        if let (Some(reporter), 1) = (by.first(), by.len()) {
+            let alone = self.accused_only_by(reporter);
+            if alone.len() > 1 {
+                let reason = format!("it alone reported wrong children from {}", join(alone));
+                return Some(((*reporter).to_owned(), reason));
+            }
+        }
         let reason = match by.is_empty() {
             true => format!("it alone reported wrong children from {}", join(others)),
             false => format!("it sent wrong children, as reported by {}", join(by)),
         };
         Some((worker.to_owned(), reason))
+    }
+
+    /// Returns the workers that `reporter` and no other worker has reported.
+    fn accused_only_by(&self, reporter: &str) -> BTreeSet<&str> {
+        let has_witness = |of: &str| {
+            let mut others = self.accused.iter();
+            others.any(|other| other.of == of && other.by != reporter)
+        };
+        let own = self.accused.iter().filter(|one| one.by == reporter);
+        own.map(|one| one.of.as_str())
+            .filter(|of| !has_witness(of))
+            .collect()
     }
 
     /// Returns the worker with the most unreachable peers, and the reason to quarantine it. Returns `None` if no pair
@@ -425,6 +454,32 @@ mod tests {
         failures.forget(&[]);
         failures.note(&unreachable(&[("b", "a")]));
         assert_eq!(failures.exclude(&["a", "b", "c"], 1), None);
+    }
+
+    #[test]
+    fn worker_that_reports_one_worker_after_another_is_quarantined() {
+        let mut failures = FailureTracker::default();
+        let report_twice = |failures: &mut FailureTracker, of: &str| {
+            for _ in 0..PAIR_LIMIT {
+                failures.note(&reports(PeerFault::WrongChildren, &[("h", of)]));
+            }
+        };
+        report_twice(&mut failures, "a");
+        let exclusion = failures.exclude(&["a", "b", "c", "h"], 1).unwrap();
+        assert_eq!(exclusion.worker, "a");
+        // Commits without `a` do not clear the report.
+        failures.forget(&["b", "c", "h"]);
+        report_twice(&mut failures, "b");
+        let exclusion = failures.exclude(&["b", "c", "h"], 1).unwrap();
+        assert_eq!(exclusion.worker, "h");
+        assert_eq!(
+            exclusion.reason,
+            "it alone reported wrong children from a, b"
+        );
+        failures.forget(&["a", "b", "c", "h"]);
+        report_twice(&mut failures, "c");
+        let exclusion = failures.exclude(&["a", "b", "c", "h"], 1).unwrap();
+        assert_eq!(exclusion.worker, "c");
     }
 
     #[test]
