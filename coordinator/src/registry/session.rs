@@ -6,6 +6,7 @@ use hatebeam_proto::{BoxStream, LinkError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_stream::StreamExt;
 
 /// Maximum number of connected workers.
@@ -16,6 +17,10 @@ const MAX_NAME: usize = 128;
 const MAX_ADDRESS: usize = 1024;
 /// Maximum number of threads of a worker.
 const MAX_THREADS: u32 = 65_536;
+/// Maximum number of object store requests of each price class that a worker is charged for in a second. Object stores
+/// answer at most some thousand requests a second for one key prefix, and a worker makes far fewer. Without a maximum, a
+/// wrong counter could spend a run's budget.
+const MAX_REQUESTS: u64 = 5_000;
 
 impl WorkerRegistry {
     /// Starts the session of a worker: sends it a welcome message, and receives its messages in the background until
@@ -81,7 +86,7 @@ impl WorkerRegistry {
             outbound: outbound.clone(),
             heard: now,
             heartbeat: Heartbeat::default(),
-            has_beaten: false,
+            beaten: None,
             behind: None,
             uploads: None,
             is_leaving: false,
@@ -154,7 +159,9 @@ impl WorkerRegistry {
         worker.heard = now;
         match message {
             FromWorker::Hello(_) => {}
-            FromWorker::Heartbeat(heartbeat) => worker.beat(heartbeat, &mut sessions.requests),
+            FromWorker::Heartbeat(heartbeat) => {
+                worker.beat(heartbeat, now, &mut sessions.requests);
+            }
             FromWorker::Answer(Answer { id, kind, .. }) => {
                 if let Some(waiting) = worker.waiting.remove(&id) {
                     let _ = waiting.send(kind);
@@ -200,14 +207,17 @@ impl WorkerRegistry {
 }
 
 impl Worker {
-    /// Records a heartbeat, and adds the object store requests since the previous heartbeat to `requests`.
-    fn beat(&mut self, heartbeat: Heartbeat, requests: &mut RequestCounts) {
+    /// Records a heartbeat, and adds the object store requests since the previous heartbeat to `requests`, at most
+    /// [`MAX_REQUESTS`] for each second.
+    fn beat(&mut self, heartbeat: Heartbeat, now: Instant, requests: &mut RequestCounts) {
         let before = std::mem::replace(&mut self.heartbeat, heartbeat);
-        if std::mem::replace(&mut self.has_beaten, true) {
+        if let Some(beaten) = self.beaten.replace(now) {
+            let seconds = now.saturating_duration_since(beaten).as_secs() + 1;
+            let most = MAX_REQUESTS.saturating_mul(seconds);
             let writes = heartbeat.store_writes.saturating_sub(before.store_writes);
             let reads = heartbeat.store_reads.saturating_sub(before.store_reads);
-            requests.writes = requests.writes.saturating_add(writes);
-            requests.reads = requests.reads.saturating_add(reads);
+            requests.writes = requests.writes.saturating_add(writes.min(most));
+            requests.reads = requests.reads.saturating_add(reads.min(most));
         }
     }
 }

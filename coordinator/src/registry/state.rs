@@ -57,8 +57,9 @@ pub(super) struct Worker {
     /// Time of the last message from the worker.
     pub(super) heard: Instant,
     pub(super) heartbeat: Heartbeat,
-    /// Whether the worker has sent a heartbeat in this session. Requests before the first heartbeat are not charged.
-    pub(super) has_beaten: bool,
+    /// Time of the last heartbeat, or `None` before the first one in this session. Requests before the first heartbeat are
+    /// not charged.
+    pub(super) beaten: Option<Instant>,
     /// Time at which the worker fell far behind the others. `None` if it is not far behind.
     pub(super) behind: Option<Instant>,
     /// Time at which the worker started to wait for its uploads of the previous depth. `None` if it does not wait.

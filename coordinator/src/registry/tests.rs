@@ -329,3 +329,25 @@ async fn object_store_requests_count_as_progress() {
     beat_for(60, &[(&worker, &uploading)]).await;
     assert!(!asked.is_finished());
 }
+
+#[tokio::test(start_paused = true)]
+async fn wrong_request_counters_are_charged_only_up_to_a_maximum() {
+    let registry = registry();
+    let worker = join(&registry, hello("w")).unwrap();
+    let beat = async |store_writes, store_reads| {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        worker
+            .beat(Heartbeat {
+                store_writes,
+                store_reads,
+                ..Heartbeat::default()
+            })
+            .await;
+        let requests = registry.requests();
+        (requests.writes, requests.reads)
+    };
+    // Requests before the first heartbeat are not charged.
+    assert_eq!(beat(7, 7).await, (0, 0));
+    assert_eq!(beat(107, 9).await, (100, 2));
+    assert_eq!(beat(u64::MAX, 10).await, (10_100, 3));
+}
