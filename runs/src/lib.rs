@@ -88,7 +88,7 @@ pub use show::ShowError;
 pub use spec::{LoopRule, MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 #[cfg(feature = "objects")]
 pub use stored_run::{FoundNode, VerifiedGame, verify_game};
-pub use summary::{FrontierSummary, SummaryError};
+pub use summary::{CellBalance, FrontierSummary, SummaryError};
 #[cfg(feature = "objects")]
 pub use table::{DepthTables, Table, TableList, check_tables, frontier_key};
 #[cfg(feature = "objects")]

@@ -1,7 +1,8 @@
 //! Summaries of frontiers and of their parts.
 
 use crate::record::DepthWork;
-use hatebeam_game::{Geometry, WellError};
+use crate::spec::{RunSpec, SpecError};
+use hatebeam_game::{Geometry, Well, WellError};
 use hatebeam_search::{DepthRecord, Digest, Node};
 use std::cmp::Ordering;
 use thiserror::Error;
@@ -32,6 +33,41 @@ pub enum SummaryError {
     /// The best well is invalid.
     #[error("the best well of the summary is invalid: {0}")]
     BestWell(WellError),
+    /// The lines of the best well do not match its number of cells.
+    #[error("the {0} lines of the summary's best well do not match its number of cells")]
+    Lines(u16),
+}
+
+/// Number of cells that each piece adds to a well.
+const PIECE_CELLS: i64 = 4;
+
+/// The relation between the depth, the lines and the number of cells of each well of a run: each piece adds four cells, and
+/// each line removes the cells of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellBalance {
+    geometry: Geometry,
+    /// Number of cells in a well and in its cleared rows, minus the cells of the placed pieces.
+    cells: i64,
+}
+
+impl CellBalance {
+    /// Returns the relation for the wells of a run.
+    ///
+    /// # Errors
+    /// Returns a [`SpecError`] if the specification is invalid.
+    pub fn of(spec: &RunSpec) -> Result<CellBalance, SpecError> {
+        let (geometry, start) = (spec.well.geometry()?, spec.check()?);
+        Ok(CellBalance {
+            geometry,
+            cells: cells_of(geometry, start.well(), start.lines, start.depth()),
+        })
+    }
+}
+
+/// Returns the number of cells in a well and in its cleared rows, minus the cells of `depth` pieces.
+fn cells_of(geometry: Geometry, well: &Well, lines: u16, depth: u32) -> i64 {
+    let cleared = i64::from(lines) * geometry.width() as i64;
+    i64::from(well.filled()) + cleared - PIECE_CELLS * i64::from(depth)
 }
 
 impl Default for FrontierSummary {
@@ -62,22 +98,29 @@ impl FrontierSummary {
         summary
     }
 
-    /// Checks a summary from another process.
+    /// Checks a summary from another process of wells at a depth.
     ///
     /// # Errors
     /// Returns a [`SummaryError`] if no part of a frontier has this summary.
-    pub fn check(&self, geometry: Geometry) -> Result<(), SummaryError> {
+    pub fn check(&self, balance: &CellBalance, depth: u32) -> Result<(), SummaryError> {
         if self.best.is_some() != (self.count > 0) {
             return Err(SummaryError::Count(self.count));
         }
-        let well = self.best.map(|node| node.well.unpack(geometry));
-        well.transpose().map_err(SummaryError::BestWell)?;
-        Ok(())
+        let Some(best) = self.best else {
+            return Ok(());
+        };
+        let geometry = balance.geometry;
+        let well = best.well.unpack(geometry);
+        let well = well.map_err(SummaryError::BestWell)?;
+        match cells_of(geometry, &well, best.lines, depth) == balance.cells {
+            true => Ok(()),
+            false => Err(SummaryError::Lines(best.lines)),
+        }
     }
 
     /// Adds the summary of another part of the same frontier.
     pub fn join(&mut self, other: &FrontierSummary) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.digest.join(other.digest);
         self.best_eval = self.best_eval.max(other.best_eval);
         self.worst_eval = self.worst_eval.min(other.worst_eval);
@@ -122,12 +165,13 @@ fn by_lines(a: &Node, b: &Node) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hatebeam_game::Well;
-    use hatebeam_search::NodeWell;
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, NodeWell, Quiescence};
 
     #[test]
     fn summary_without_a_valid_best_well_is_refused() {
         let geometry = Geometry::STANDARD;
+        let evaluator = EvaluatorSpec::new(EvaluatorKind::Plain, Quiescence::Off);
+        let balance = CellBalance::of(&RunSpec::new(10, evaluator)).unwrap();
         let node = Node {
             score: 5,
             well: NodeWell::pack(geometry, &Well::EMPTY),
@@ -135,21 +179,29 @@ mod tests {
             hint: 0,
         };
         let whole = FrontierSummary::of(&[node]);
-        assert_eq!(whole.check(geometry), Ok(()));
-        assert_eq!(FrontierSummary::default().check(geometry), Ok(()));
+        assert_eq!(whole.check(&balance, 0), Ok(()));
+        assert_eq!(FrontierSummary::default().check(&balance, 0), Ok(()));
         let without = FrontierSummary {
             best: None,
             ..whole
         };
-        assert_eq!(without.check(geometry), Err(SummaryError::Count(1)));
+        assert_eq!(without.check(&balance, 0), Err(SummaryError::Count(1)));
         let without = FrontierSummary { count: 0, ..whole };
-        assert_eq!(without.check(geometry), Err(SummaryError::Count(0)));
+        assert_eq!(without.check(&balance, 0), Err(SummaryError::Count(0)));
         let well = NodeWell([0xff; 20]);
         let invalid = FrontierSummary {
             best: Some(Node { well, ..node }),
             ..whole
         };
-        let error = invalid.check(geometry).unwrap_err();
+        let error = invalid.check(&balance, 0).unwrap_err();
         assert!(matches!(error, SummaryError::BestWell(_)), "{error}");
+        // Five pieces fill two rows. No other number of lines leaves an empty well.
+        let with_lines = |lines| FrontierSummary {
+            best: Some(Node { lines, ..node }),
+            ..whole
+        };
+        assert_eq!(with_lines(2).check(&balance, 5), Ok(()));
+        let error = Err(SummaryError::Lines(3));
+        assert_eq!(with_lines(3).check(&balance, 5), error);
     }
 }

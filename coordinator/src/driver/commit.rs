@@ -33,6 +33,8 @@ pub(super) struct Selected {
     pub(super) depth: u32,
     pub(super) explored: Explored,
     pub(super) frontier: FrontierSummary,
+    /// The parts of the frontier, one for each worker.
+    pub(super) parts: Vec<FrontierSummary>,
     pub(super) seconds: f64,
     pub(super) span: Span,
 }
@@ -48,6 +50,7 @@ impl RunDriver {
             depth,
             explored,
             frontier,
+            parts,
             seconds,
             span,
         } = selected;
@@ -64,16 +67,21 @@ impl RunDriver {
             seconds,
         };
         let is_invalid = |changed: &&ChangedPiece| changed.parse(geometry).is_none();
-        if let Some(invalid) = explored.changed.iter().find(is_invalid) {
-            let wrong = format!("the changed piece {invalid:?} is invalid");
-            return Err(internal_error("a worker", &wrong).into());
+        for (member, changed) in workers.members.iter().zip(&explored.changed) {
+            if let Some(invalid) = changed.iter().find(is_invalid) {
+                let wrong = format!("the changed piece {invalid:?} is invalid");
+                return Err(internal_error(&member.name, &wrong).into());
+            }
         }
+        let mut changed = explored.changed.concat();
+        changed.sort_unstable();
+        let run = &self.manifest().name;
         Ok(Pending {
             record: frontier.record(geometry, work),
-            changed: explored.changed,
+            changed,
             sent: explored.sent,
             sent_bytes: explored.sent_bytes,
-            uploads: workers.uploads(&self.manifest().name, depth),
+            uploads: workers.uploads(run, depth, &parts, &self.owners),
             workers: workers.names().into_iter().map(str::to_owned).collect(),
             span,
         })
@@ -94,7 +102,8 @@ impl RunDriver {
         let tables = self.wait_for_tables(&mut pending.uploads).await?;
         let count = pending.record.count;
         let checked = check_tables(&tables, self.manifest().shards, count);
-        checked.map_err(|error| internal_error("a worker", &error))?;
+        // Each worker's tables match its part of the frontier, so this check cannot fail because of a worker.
+        checked.map_err(|error| internal_error("coordinator", &error))?;
         pending.record.bytes = tables.iter().map(|table| table.bytes).sum();
         let depth = pending.record.depth;
         let changed = std::mem::take(&mut pending.changed);

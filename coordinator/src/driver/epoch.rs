@@ -9,7 +9,9 @@ use super::workers::{EpochWorkers, Explored, NextDepth, internal_error};
 use crate::registry::Member;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
-use hatebeam_runs::{EndReason, SpecError, Table, may_exceed_max_lines};
+use hatebeam_runs::{CellBalance, EndReason, FrontierSummary, Table, may_exceed_max_lines};
+use hatebeam_search::ShardLayout;
+use std::ops::RangeInclusive;
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -47,11 +49,38 @@ pub(super) enum EpochEnd {
     WorkersChanged,
 }
 
+/// The shards and the tables from which workers load their wells.
+struct OwnWells<'a> {
+    tables: &'a [Table],
+    /// The layout of the tables.
+    stored: ShardLayout,
+    layout: ShardLayout,
+    /// Index of each shard's owner.
+    owners: &'a [u32],
+}
+
+impl OwnWells<'_> {
+    /// Returns how many wells a worker may have. The number is exact unless a table has wells of several workers.
+    fn of(&self, worker: u32) -> RangeInclusive<u64> {
+        let (mut least, mut most) = (0u64, 0u64);
+        for table in self.tables {
+            let shards = self.layout.overlapping(self.stored, table.shard as usize);
+            let owners = &self.owners[shards];
+            if owners.contains(&worker) {
+                most = most.saturating_add(table.count);
+            }
+            if owners.iter().all(|owner| *owner == worker) {
+                least = least.saturating_add(table.count);
+            }
+        }
+        least..=most
+    }
+}
+
 impl RunDriver {
     /// Searches with these workers until the set of workers changes or the run ends.
     pub(super) async fn search(&mut self, workers: &EpochWorkers) -> Result<EpochEnd, EpochError> {
-        let geometry = self.manifest().spec.well.geometry();
-        let geometry = geometry.map_err(SpecError::from)?;
+        let balance = CellBalance::of(&self.manifest().spec)?;
         let mut depth = self.prepare(workers).await?;
         self.note("");
         let mut pending: Option<Pending> = None;
@@ -79,8 +108,10 @@ impl RunDriver {
             };
             let explored = self.explore(workers, next, pending.take(), &span).await?;
             self.measure(workers, parents, &explored);
-            let selecting = workers.select(&explored, geometry);
-            let frontier = selecting.instrument(span.clone()).await?;
+            let selecting = workers.select(&explored, &balance);
+            let parts = selecting.instrument(span.clone()).await?;
+            let mut frontier = FrontierSummary::default();
+            parts.iter().for_each(|part| frontier.join(part));
             self.seconds = seconds_before + began.elapsed().as_secs_f64();
             self.manifest_mut().seconds = self.seconds;
             cuts.add(
@@ -97,6 +128,7 @@ impl RunDriver {
                 depth,
                 explored,
                 frontier,
+                parts,
                 seconds: started.elapsed().as_secs_f64(),
                 span,
             };
@@ -199,7 +231,23 @@ impl RunDriver {
             }
         };
         let prepared = workers.prepare(order).await?;
-        let wells: u64 = prepared.iter().map(|prepared| prepared.wells).sum();
+        for (index, (member, prepared)) in workers.members.iter().zip(&prepared).enumerate() {
+            let own = OwnWells {
+                tables: &list.tables,
+                stored,
+                layout,
+                owners: &owners,
+            };
+            let expected = own.of(index as u32);
+            // The first depth has no tables.
+            if !list.tables.is_empty() && !expected.contains(&prepared.wells) {
+                let wells = prepared.wells;
+                let wrong = format!("it has {wells} wells at depth {depth}, not {expected:?}");
+                return Err(internal_error(&member.name, &wrong).into());
+            }
+        }
+        let counts = prepared.iter().map(|prepared| prepared.wells);
+        let wells = counts.fold(0, u64::saturating_add);
         if wells != count {
             let wrong = format!("the workers have {wells} wells at depth {depth}, not {count}");
             return Err(internal_error("coordinator", &wrong).into());

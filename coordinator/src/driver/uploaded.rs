@@ -2,7 +2,8 @@
 
 use crate::registry::WorkerError;
 use hatebeam_objects::Objects;
-use hatebeam_runs::{RUNS, Table, frontier_key};
+use hatebeam_runs::{FrontierSummary, RUNS, Table, frontier_key};
+use hatebeam_search::Digest;
 
 /// The uploaded tables of one worker at one depth.
 pub(super) struct Uploaded<'a> {
@@ -11,13 +12,21 @@ pub(super) struct Uploaded<'a> {
     pub(super) depth: u32,
     pub(super) worker: &'a str,
     pub(super) tables: &'a [Table],
+    /// Summary of the worker's part of the frontier, which the tables must contain.
+    pub(super) part: FrontierSummary,
+    /// Whether the worker owns each shard.
+    pub(super) owned: Vec<bool>,
 }
 
 impl Uploaded<'_> {
-    /// Checks that the tables are in the worker's own object, and that this object exists and is long enough. Does
-    /// not read the contents: their checksums are verified when the tables are loaded.
+    /// Checks that the tables contain the worker's part of the frontier according to their descriptions, that they are in
+    /// the worker's own object, and that this object exists and is long enough. Does not read the contents: they are
+    /// verified when the tables are loaded.
     pub(super) async fn check(&self, objects: &Objects) -> Result<(), WorkerError> {
         let failed = |reason: String| Err(WorkerError::failed(self.worker, &reason));
+        if let Err(reason) = self.check_wells() {
+            return failed(reason);
+        }
         let key = frontier_key(self.depth, self.epoch, self.worker);
         if let Some(foreign) = self.tables.iter().find(|table| table.key != key) {
             return failed(format!(
@@ -47,6 +56,44 @@ impl Uploaded<'_> {
             }
         }
     }
+
+    /// Checks that the tables are of different shards of the worker, and that they have as many wells and the same digest as
+    /// its part of the frontier. So their list matches the record of the depth.
+    fn check_wells(&self) -> Result<(), String> {
+        let mut free = self.owned.clone();
+        let mut digest = Digest::default();
+        for Table {
+            shard,
+            digest: part,
+            ..
+        } in self.tables
+        {
+            match free.get_mut(*shard as usize) {
+                Some(free) if *free => *free = false,
+                _ => {
+                    return Err(format!(
+                        "it has two tables of shard {shard}, or does not own it"
+                    ));
+                }
+            }
+            let part = part.parse();
+            digest.join(part.map_err(|error| format!("the table of shard {shard}: {error}"))?);
+        }
+        let counts = self.tables.iter().map(|table| table.count);
+        let (count, expected) = (counts.fold(0, u64::saturating_add), self.part.count);
+        if count != expected {
+            return Err(format!(
+                "its tables have {count} wells instead of {expected}"
+            ));
+        }
+        if digest != self.part.digest {
+            let expected = self.part.digest;
+            return Err(format!(
+                "its tables have digest {digest} instead of {expected}"
+            ));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -55,16 +102,57 @@ mod tests {
     use crate::tests::support::direct;
     use hatebeam_objects::Memory;
 
-    fn table(key: &str, offset: u64) -> Table {
+    /// Returns a table of one well. The digest of `n` such tables is `n`.
+    fn table(key: &str, shard: u32) -> Table {
         Table {
-            shard: 0,
+            shard,
             key: key.to_owned(),
-            offset,
+            offset: u64::from(shard) * 4,
             bytes: 4,
             checksum: String::new(),
             count: 1,
-            digest: String::new(),
+            digest: format!("{:032x}", 1),
         }
+    }
+
+    /// Returns the summary of a part with this many wells, for [`table`].
+    fn part(count: u64) -> FrontierSummary {
+        FrontierSummary {
+            count,
+            digest: format!("{count:032x}").parse().unwrap(),
+            ..FrontierSummary::default()
+        }
+    }
+
+    #[test]
+    fn tables_that_differ_from_the_part_of_the_frontier_are_refused() {
+        let check = |tables: &[Table], part| {
+            let uploaded = Uploaded {
+                run: "r",
+                epoch: 2,
+                depth: 3,
+                worker: "w1",
+                tables,
+                part,
+                owned: vec![true, true, false],
+            };
+            uploaded.check_wells()
+        };
+        let tables = [table("k", 0), table("k", 1)];
+        assert_eq!(check(&tables, part(2)), Ok(()));
+        assert_eq!(check(&[], part(0)), Ok(()));
+        let twice = [table("k", 0), table("k", 0)];
+        let foreign = [table("k", 0), table("k", 2)];
+        let beyond = [table("k", 0), table("k", 3)];
+        for wrong in [twice, foreign, beyond] {
+            let reason = check(&wrong, part(2)).unwrap_err();
+            assert!(reason.contains("does not own it"), "{reason}");
+        }
+        let reason = check(&tables, part(3)).unwrap_err();
+        assert_eq!(reason, "its tables have 2 wells instead of 3");
+        let digest = part(3).digest;
+        let reason = check(&tables, FrontierSummary { digest, ..part(2) }).unwrap_err();
+        assert!(reason.contains("instead of 00000"), "{reason}");
     }
 
     #[tokio::test]
@@ -86,15 +174,17 @@ mod tests {
                 depth: 3,
                 worker: "w1",
                 tables,
+                part: part(tables.len() as u64),
+                owned: vec![true; 3],
             };
             uploaded.check(&objects).await.map_err(|error| error.reason)
         };
-        assert_eq!(check(2, &[table(own, 0), table(own, 4)]).await, Ok(()));
+        assert_eq!(check(2, &[table(own, 0), table(own, 1)]).await, Ok(()));
         assert_eq!(check(2, &[]).await, Ok(()));
         for (epoch, table, expected) in [
             (2, table("frontier/00003/2-w2", 0), "not its own"),
             (2, table("manifest.json", 0), "not its own"),
-            (2, table(own, 5), "its tables end at 9"),
+            (2, table(own, 2), "its tables end at 12"),
             (4, table("frontier/00003/4-w1", 0), "does not exist"),
         ] {
             let reason = check(epoch, &[table]).await.unwrap_err();

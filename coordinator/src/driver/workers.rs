@@ -6,13 +6,12 @@ use super::uploaded::Uploaded;
 use crate::parts::Parts;
 use crate::registry::{Member, WorkerError, WorkerErrorKind, WorkerRegistry};
 use hatebeam_env::Env;
-use hatebeam_game::Geometry;
 use hatebeam_metrics::CoordinatorMetrics;
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
     AnswerKind, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
 };
-use hatebeam_runs::{FrontierSummary, Table};
+use hatebeam_runs::{CellBalance, FrontierSummary, Table};
 use hatebeam_search::{
     ChangedPiece, Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas,
 };
@@ -25,6 +24,10 @@ use tokio::time::Instant;
 /// Time to wait for the other workers' answers after one worker reports a peer. The other answers may also report peers.
 /// Together, the answers show which worker is the cause.
 const PEER_REPORT_TIME: Duration = Duration::from_millis(500);
+
+/// Number of attempts at a depth after which it fails if tables are still too small. The last attempt has room for 248 standard
+/// deviations, while 8 of them nearly always suffice, so the worker's answer is wrong.
+const MAX_ATTEMPTS: u32 = 6;
 
 /// Maximum time to wait until the workers have stopped searching.
 const HALT_LIMIT: Duration = Duration::from_secs(5);
@@ -60,8 +63,8 @@ pub(super) struct Explored {
     pub(super) busy_micros: Vec<u64>,
     /// Median of the survivors' scores.
     pub(super) median: i32,
-    /// Wells in which the loop rule changes the piece, in ascending order.
-    pub(super) changed: Vec<ChangedPiece>,
+    /// Wells of each worker in which the loop rule changes the piece.
+    pub(super) changed: Vec<Vec<ChangedPiece>>,
     select: Select,
 }
 
@@ -71,13 +74,16 @@ enum Attempted {
     /// been dropped.
     FloorTooHigh,
     /// A candidate table was too small, so survivors may have been dropped.
-    TablesTooSmall,
+    TablesTooSmall {
+        /// Index of the first worker with such a table.
+        worker: usize,
+    },
 }
 
 /// The workers' verdict on a cut.
 struct Validation {
-    /// Whether a table may have dropped a child at or above the cut.
-    dropped: bool,
+    /// Index of the first worker whose tables may have dropped a child at or above the cut.
+    dropped: Option<usize>,
     /// The survivors whose rank equals the cut. Empty if all candidates with that rank survive.
     tied: Vec<NodeWell>,
 }
@@ -193,7 +199,11 @@ impl EpochWorkers {
                     expand.floor = 0;
                     tracing::info!("repeating depth: the estimated floor was above the cut");
                 }
-                Attempted::TablesTooSmall => {
+                Attempted::TablesTooSmall { worker } if expand.attempt >= MAX_ATTEMPTS => {
+                    let reason = format!("its tables are too small in {MAX_ATTEMPTS} attempts");
+                    return Err(WorkerError::failed(&self.members[worker].name, &reason));
+                }
+                Attempted::TablesTooSmall { .. } => {
                     self.metrics.repeats.add(1);
                     expand.sigmas = retry_sigmas(expand.sigmas);
                     let sigmas = expand.sigmas;
@@ -218,18 +228,15 @@ impl EpochWorkers {
         let found = self.find_cut(depth, width).await?;
         let validation = self.validate_cut(depth, &found.cut).await?;
         self.observe("cut", began);
-        if validation.dropped {
+        if let Some(worker) = validation.dropped {
             return Ok(match order.floor > found.cut.rank {
                 true => Attempted::FloorTooHigh,
-                false => Attempted::TablesTooSmall,
+                false => Attempted::TablesTooSmall { worker },
             });
         }
         let select = select(depth, &found.cut, validation);
-        let changed = parts.iter().flat_map(|part| part.changed.iter().cloned());
-        let mut changed: Vec<ChangedPiece> = changed.collect();
-        changed.sort_unstable();
         Ok(Attempted::Explored(Explored {
-            changed,
+            changed: parts.iter().map(|part| part.changed.clone()).collect(),
             children: parts.iter().map(|part| part.children).sum(),
             sent: parts.iter().map(|part| part.sent).sum(),
             sent_bytes: parts.iter().map(|part| part.sent_bytes).sum(),
@@ -281,15 +288,11 @@ impl EpochWorkers {
             AnswerKind::CutVerdict(verdict) => Some(verdict),
             _ => None,
         };
-        let mut dropped = false;
-        let mut tied = Vec::new();
-        for verdict in self
-            .ask_all(|_| OrderKind::ValidateCut(validate_cut), verdict)
-            .await?
-        {
-            dropped |= verdict.dropped;
-            tied.extend(verdict.tied);
-        }
+        let order = |_| OrderKind::ValidateCut(validate_cut);
+        let verdicts = self.ask_all(order, verdict).await?;
+        let dropped = verdicts.iter().position(|verdict| verdict.dropped);
+        let tied = verdicts.into_iter().flat_map(|verdict| verdict.tied);
+        let mut tied: Vec<NodeWell> = tied.collect();
         if let Ties::First(count) = cut.ties {
             tied.sort_unstable();
             tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
@@ -297,35 +300,42 @@ impl EpochWorkers {
         Ok(Validation { dropped, tied })
     }
 
-    /// Orders the workers to keep the survivors and to begin uploading them. Returns a summary of the new frontier.
+    /// Orders the workers to keep the survivors and to begin uploading them. Returns a summary of each worker's part of the
+    /// new frontier.
     pub(super) async fn select(
         &self,
         explored: &Explored,
-        geometry: Geometry,
-    ) -> Result<FrontierSummary, WorkerError> {
+        balance: &CellBalance,
+    ) -> Result<Vec<FrontierSummary>, WorkerError> {
         let began = self.env.now();
         let select = |_| OrderKind::Select(explored.select.clone());
         let selected = |answer| match answer {
             AnswerKind::Selected(selected) => Some(selected),
             _ => None,
         };
-        let mut frontier = FrontierSummary::default();
         let parts = self.ask_all(select, selected).await?;
         for (member, part) in self.members.iter().zip(&parts) {
-            let checked = part.check(geometry);
+            let checked = part.check(balance, explored.select.depth);
             checked.map_err(|error| internal_error(&member.name, &error))?;
-            frontier.join(part);
         }
         self.observe("select", began);
-        Ok(frontier)
+        Ok(parts)
     }
 
-    /// Starts to wait in the background until each worker has uploaded its tables of a depth.
-    pub(super) fn uploads(&self, run: &str, depth: u32) -> Uploads {
+    /// Starts to wait in the background until each worker has uploaded its tables of a depth. `parts` are the workers' parts
+    /// of the frontier, and `owners` the names of the shards' owners.
+    pub(super) fn uploads(
+        &self,
+        run: &str,
+        depth: u32,
+        parts: &[FrontierSummary],
+        owners: &[String],
+    ) -> Uploads {
         let mut uploads = JoinSet::new();
-        for member in &self.members {
+        for (member, &part) in self.members.iter().zip(parts) {
             let (registry, member) = (Arc::clone(&self.registry), member.clone());
             let (objects, run, epoch) = (self.objects.clone(), run.to_owned(), self.epoch);
+            let owned = owners.iter().map(|owner| *owner == member.name).collect();
             uploads.spawn(self.env.guard(async move {
                 let order = OrderKind::WaitCommit(WaitCommit { depth });
                 let AnswerKind::Committed(tables) = registry.ask(&member, epoch, order).await?
@@ -338,6 +348,8 @@ impl EpochWorkers {
                     depth,
                     worker: &member.name,
                     tables: &tables,
+                    part,
+                    owned,
                 };
                 uploaded.check(&objects).await?;
                 Ok(tables)

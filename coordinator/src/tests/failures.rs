@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
 use hatebeam_proto::messages::{AnswerKind, FailureKind, Hello, OrderKind};
-use hatebeam_runs::{EndReason, RunState};
+use hatebeam_runs::{EndReason, RunState, VersionedManifest};
 use hatebeam_search::{MAX_LINES, Node, NodeWell};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,15 +54,119 @@ fn claim_many_lines(answer: &mut AnswerKind) {
     }
 }
 
+/// Returns the script of a worker that alters its answers to some orders.
+fn altering(select: fn(&OrderKind) -> bool, alter: fn(&mut AnswerKind)) -> Script {
+    Box::new(move |order| match select(order) {
+        true => Reaction::Alter(alter),
+        false => Reaction::Obey,
+    })
+}
+
+/// Asserts that a run with an obedient worker `w0` and the worker `w1` with this script reaches its end, that the wells are
+/// those of the single-threaded search, and that `w1` is quarantined for a reason that contains `note`.
+async fn assert_quarantined(script: Script, note: &str) {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.worker(&process, "w1", script);
+    cluster.submit(&process, DEPTH).await;
+    let run = cluster.wait(&process, |run| !run.manifest.is_open()).await;
+    assert_eq!(run.manifest.state, RunState::Finished, "{}", run.note);
+    cluster.assert_finished(DEPTH).await;
+    let worker = &process.coordinator.workers()[1];
+    assert_eq!(worker.state, WorkerState::Quarantined);
+    assert!(worker.note.contains(note), "{}", worker.note);
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_with_wrong_lines_is_quarantined() {
+    let is_select = |order: &OrderKind| matches!(order, OrderKind::Select(_));
+    let note = "lines of the summary's best well do not match";
+    assert_quarantined(altering(is_select, claim_many_lines), note).await;
+    let one_more = |answer: &mut AnswerKind| {
+        if let AnswerKind::Selected(frontier) = answer
+            && let Some(best) = &mut frontier.best
+        {
+            best.lines += 1;
+        }
+    };
+    assert_quarantined(altering(is_select, one_more), note).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_with_a_wrong_number_of_wells_is_quarantined() {
+    let is_prepare =
+        |order: &OrderKind| matches!(order, OrderKind::Prepare(prepare) if prepare.depth > 0);
+    let one_more = |answer: &mut AnswerKind| {
+        if let AnswerKind::Prepared(prepared) = answer {
+            prepared.wells += 1;
+        }
+    };
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() == 2).await;
+    cluster.worker(&process, "w1", altering(is_prepare, one_more));
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+    let worker = &process.coordinator.workers()[1];
+    assert_eq!(worker.state, WorkerState::Quarantined);
+    let note = &worker.note;
+    assert!(
+        note.starts_with("it has ") && note.contains("wells at depth"),
+        "{note}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_with_wrong_tables_is_quarantined() {
+    let is_commit = |order: &OrderKind| matches!(order, OrderKind::WaitCommit(_));
+    let fewer = |answer: &mut AnswerKind| {
+        if let AnswerKind::Committed(tables) = answer {
+            tables.pop();
+        }
+    };
+    assert_quarantined(altering(is_commit, fewer), "its tables have").await;
+    let other_digest = |answer: &mut AnswerKind| {
+        if let AnswerKind::Committed(tables) = answer {
+            for table in tables {
+                table.digest = format!("{:032x}", 1);
+            }
+        }
+    };
+    let script = altering(is_commit, other_digest);
+    assert_quarantined(script, "its tables have digest").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_whose_tables_are_always_too_small_is_quarantined() {
+    let is_verdict = |order: &OrderKind| matches!(order, OrderKind::ValidateCut(_));
+    let dropped = |answer: &mut AnswerKind| {
+        if let AnswerKind::CutVerdict(verdict) = answer {
+            verdict.dropped = true;
+        }
+    };
+    let note = "its tables are too small in 6 attempts";
+    assert_quarantined(altering(is_verdict, dropped), note).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn run_ends_before_a_game_exceeds_the_maximum_number_of_lines() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
-    let script: Script = Box::new(|order| match order {
-        OrderKind::Select(select) if select.depth == 3 => Reaction::Alter(claim_many_lines),
-        _ => Reaction::Obey,
-    });
-    cluster.worker(&process, "w0", script);
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    process.stop().await.unwrap();
+    let objects = cluster.objects();
+    let saved = VersionedManifest::load(&objects, &cluster.run, true).await;
+    let mut saved = saved.unwrap();
+    let last = saved.manifest.depths.last_mut().unwrap();
+    last.record.best_lines = MAX_LINES - 3;
+    saved.save().await.unwrap();
+    let process = cluster.coordinator("b").await;
+    cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, DEPTH).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;
     assert_eq!(run.manifest.end, Some(EndReason::MaxLines));
