@@ -6,10 +6,12 @@ use hatebeam_game::Geometry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_report::{FileSink, GameFile, GameFiles, date, save_files};
 use hatebeam_runs::{
-    Archive, ArchiveTables, GameResult, Manifest, ManifestError, REPLAYS, ReadBack, ReadError,
-    ScratchTables, SpecError, read_game,
+    Archive, ArchiveTables, CommittedDepth, GameResult, Manifest, ManifestError, REPLAYS, ReadBack,
+    ReadError, ScratchTables, SpecError, Table, read_game,
 };
+use hatebeam_search::Digest;
 use hatebeam_store::StoreError;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +47,13 @@ impl fmt::Debug for TableSource {
     }
 }
 
+/// The wells that a table contains.
+#[derive(Clone, Copy, Debug, Default)]
+struct FoundWells {
+    count: u64,
+    digest: Digest,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct GameReader {
     pub(crate) env: Env,
@@ -67,6 +76,80 @@ impl GameReader {
         let tables = self.env.run_blocking(move || open(geometry)).await??;
         let archive = Archive::open(&self.objects, manifest.clone(), tables)?;
         read_game(&self.env, archive, depth, progress).await
+    }
+
+    /// Reads tables of a depth from the object store, and checks their checksums, their numbers of wells and their digests.
+    /// If this process cannot store the tables, for example because its disk is full, checks only the checksums.
+    pub(crate) async fn check_wells(
+        &self,
+        manifest: &Manifest,
+        depth: &CommittedDepth,
+        tables: &[&Table],
+    ) -> Result<(), ManifestError> {
+        let geometry = manifest.spec.well.geometry().map_err(SpecError::from)?;
+        let stored = depth.tables.as_ref();
+        let layout = stored.map_or(manifest.layout(), |list| manifest.layout_of(list));
+        let depth = depth.record.depth;
+        let TableSource(open) = self.tables.clone();
+        let mut scratch = self.in_background(move || open(geometry)).await?;
+        for table in tables {
+            let bytes = table.read(&self.objects, &manifest.name).await?;
+            let Some(mut into) = scratch else {
+                continue;
+            };
+            let shard = table.shard;
+            let adding = move || into.add(depth, shard, bytes).map(|()| into);
+            scratch = self.in_background(adding).await?;
+        }
+        let Some(scratch) = scratch else {
+            return Ok(());
+        };
+        let counting = move || {
+            let mut found: BTreeMap<u32, FoundWells> = BTreeMap::new();
+            scratch.visit(depth, &mut |node| {
+                let wells = found.entry(layout.shard_of(&node.well) as u32).or_default();
+                wells.count += 1;
+                wells.digest.add(node);
+            })?;
+            Ok(found)
+        };
+        let Some(found) = self.in_background(counting).await? else {
+            return Ok(());
+        };
+        let is_wrong = |table: &&&Table| {
+            let wells = found.get(&table.shard).copied().unwrap_or_default();
+            wells.count != table.count || wells.digest.to_string() != table.digest
+        };
+        tables.iter().find(is_wrong).map_or(Ok(()), |table| {
+            Err(ManifestError::Damaged(format!(
+                "the table of shard {} in {} contains other wells than its list says",
+                table.shard, table.key
+            )))
+        })
+    }
+
+    /// Does work with tables on another thread. Returns `None` if this process cannot do it, and an error if the tables are
+    /// damaged.
+    async fn in_background<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Option<T>, ManifestError> {
+        match self.env.run_blocking(work).await {
+            Ok(Ok(done)) => Ok(Some(done)),
+            Ok(Err(
+                error @ (StoreError::Db { .. }
+                | StoreError::Damaged { .. }
+                | StoreError::DamagedDepth { .. }),
+            )) => Err(ManifestError::Damaged(error.to_string())),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "cannot check the wells of tables");
+                Ok(None)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot check the wells of tables");
+                Ok(None)
+            }
+        }
     }
 
     /// Stores the files of a run's best game, and returns the run's result. Returns an error if the replay cannot be

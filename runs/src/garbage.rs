@@ -1,13 +1,16 @@
 //! Garbage collection for runs in the object store. Garbage is tables (the stored wells of a depth) and lists of tables
 //! that the run's manifest does not name.
 
-use crate::manifest::Manifest;
+use crate::manifest::{CommittedDepth, Manifest};
+use crate::spec::LoopRule;
 use crate::table::frontier_folder;
 use hatebeam_objects::{ObjectError, Objects};
 use std::collections::BTreeMap;
 
-/// Folders of a run that contain the tables and the lists of tables.
-const DEPTH_FOLDERS: [&str; 2] = ["frontier", "tables"];
+/// Folder of a run that contains the tables.
+const FRONTIER_FOLDER: &str = "frontier";
+/// Folder of a run that contains the lists of tables.
+const LIST_FOLDER: &str = "tables";
 
 /// Number and total size of the deleted objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +34,11 @@ pub async fn collect_garbage(
     manifest: &Manifest,
 ) -> Result<Garbage, ObjectError> {
     let prefix = manifest.prefix();
-    let epochs = kept_epochs(manifest);
-    let is_named = |key: &str| match DepthObject::parse(key) {
+    let is_exact = manifest.spec.loops == LoopRule::Exact;
+    let kept = epochs(manifest, |depth| depth.record.kept);
+    // The list of a damaged depth contains the pieces that the loop rule changes, which a game across the depth needs.
+    let listed = epochs(manifest, |depth| depth.record.kept || is_exact);
+    let is_named = |key: &str, epochs: &BTreeMap<u32, u64>| match DepthObject::parse(key) {
         // Another coordinator has taken over the run and may need this object.
         Some(object) if object.epoch > manifest.epoch => true,
         Some(object) => epochs.get(&object.depth) == Some(&object.epoch),
@@ -40,9 +46,9 @@ pub async fn collect_garbage(
         None => true,
     };
     let mut garbage = Garbage::default();
-    for folder in DEPTH_FOLDERS {
+    for (folder, epochs) in [(FRONTIER_FOLDER, kept), (LIST_FOLDER, listed)] {
         for entry in objects.list(&format!("{prefix}/{folder}")).await? {
-            if !is_named(relative(&entry.key, &prefix)) {
+            if !is_named(relative(&entry.key, &prefix), &epochs) {
                 objects.delete(&entry.key).await?;
                 garbage.objects += 1;
                 garbage.bytes += entry.bytes;
@@ -88,7 +94,7 @@ fn relative<'a>(key: &'a str, prefix: &str) -> &'a str {
 pub async fn remove_run(objects: &Objects, manifest: &Manifest) -> Result<u64, ObjectError> {
     let prefix = manifest.prefix();
     let mut removed = 0;
-    for folder in DEPTH_FOLDERS {
+    for folder in [FRONTIER_FOLDER, LIST_FOLDER] {
         removed += objects.delete_prefix(&format!("{prefix}/{folder}")).await?;
     }
     let replays = manifest.replays_prefix();
@@ -103,10 +109,10 @@ pub async fn remove_run(objects: &Objects, manifest: &Manifest) -> Result<u64, O
     Ok(removed)
 }
 
-/// Returns the epoch of each kept depth. All tables of a depth have the same epoch as their list.
-fn kept_epochs(manifest: &Manifest) -> BTreeMap<u32, u64> {
-    let kept = manifest.depths.iter().filter(|depth| depth.record.kept);
-    let lists = kept.filter_map(|depth| DepthObject::parse(&depth.tables.as_ref()?.key));
+/// Returns the epoch of each selected depth. All tables of a depth have the same epoch as their list.
+fn epochs(manifest: &Manifest, select: impl Fn(&CommittedDepth) -> bool) -> BTreeMap<u32, u64> {
+    let selected = manifest.depths.iter().filter(|depth| select(depth));
+    let lists = selected.filter_map(|depth| DepthObject::parse(&depth.tables.as_ref()?.key));
     lists.map(|list| (list.depth, list.epoch)).collect()
 }
 

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 impl RunDriver {
     /// Checks a committed depth after a worker has reported damage, and drops it and all later depths if it is damaged.
-    /// This is the last depth unless the worker names an earlier one, whose tables it needs for the loop rule. Returns `true`
-    /// if the depth was dropped. Returns an error if the run's network is missing or damaged, or if the depth cannot be
-    /// checked.
+    /// This is the last depth unless the worker names an earlier one, whose tables it needs for the loop rule. An earlier
+    /// depth of a run without this rule is not checked: no worker needs its tables, and the retention rule may have deleted
+    /// them. Returns `true` if the depth was dropped. Returns an error if the run's network is missing or damaged, or if the
+    /// depth cannot be checked.
     pub(super) async fn drop_if_damaged(
         &mut self,
         worker: &str,
@@ -17,7 +18,9 @@ impl RunDriver {
     ) -> Result<bool, ManifestError> {
         fetch_network(&self.parts.objects, &self.manifest().spec.evaluator).await?;
         let depth = named.unwrap_or_else(|| self.depth());
-        let Some(committed) = self.manifest().committed(depth) else {
+        let is_needed = depth == self.depth() || self.manifest().spec.loops == LoopRule::Exact;
+        let committed = self.manifest().committed(depth);
+        let Some(committed) = committed.filter(|depth| is_needed && depth.record.kept) else {
             return Ok(false);
         };
         match self.check_depth(committed, worker).await {
@@ -58,10 +61,8 @@ impl RunDriver {
             let owners = self.owners.get(shards).unwrap_or_default();
             manifest.spec.loops == LoopRule::Exact || owners.iter().any(|owner| owner == worker)
         };
-        for table in list.tables.iter().filter(is_own) {
-            table.read(objects, &manifest.name).await?;
-        }
-        Ok(())
+        let own: Vec<&Table> = list.tables.iter().filter(is_own).collect();
+        self.parts.reader.check_wells(manifest, depth, &own).await
     }
 
     /// Drops the last committed depth, whose tables cannot be read, and the depths directly before it whose tables are
@@ -84,9 +85,14 @@ impl RunDriver {
     }
 
     /// Drops depths from the end until the tables of the last remaining depth are stored, since the search can resume
-    /// only from such a depth. Never drops the first depth.
+    /// only from such a depth. A run with the loop rule needs the tables of all depths, so all depths from the first one
+    /// without tables are dropped. Never drops the first depth.
     pub(super) fn drop_trailing(&mut self) {
+        let is_exact = self.manifest().spec.loops == LoopRule::Exact;
         let depths = &mut self.manifest_mut().depths;
+        if is_exact && let Some(missing) = depths.iter().position(|depth| !depth.record.kept) {
+            depths.truncate(missing.max(1));
+        }
         while depths.len() > 1 && depths.last().is_some_and(|last| !last.record.kept) {
             depths.pop();
         }

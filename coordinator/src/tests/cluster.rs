@@ -16,7 +16,7 @@ use hatebeam_proto::messages::{
     Answer, AnswerKind, Failed, FailureKind, FromWorker, Heartbeat, Hello, Leaving, OrderKind,
     ToWorker,
 };
-use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
+use hatebeam_runs::{Limits, LoopRule, Manifest, Retention, RunState, VersionedManifest};
 use hatebeam_search::{Fingerprint, MIN_SHARD_WELLS};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -120,7 +120,12 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new() -> Cluster {
-        let world = World::new();
+        Cluster::with(LoopRule::Ignore)
+    }
+
+    /// Creates a cluster whose run has this loop rule. The rule changes no piece in the first depths.
+    pub(crate) fn with(loops: LoopRule) -> Cluster {
+        let world = World::new(loops);
         Cluster {
             memory: Memory::new(),
             run: world.spec.name(),

@@ -3,9 +3,10 @@
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
 use hatebeam_proto::messages::{AnswerKind, FailureKind, Hello, OrderKind};
-use hatebeam_runs::{EndReason, RunState, VersionedManifest};
+use hatebeam_runs::{EndReason, LoopRule, Retention, RunState, VersionedManifest};
 use hatebeam_search::{MAX_LINES, Node, NodeWell};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const DEPTH: u32 = 5;
@@ -600,7 +601,7 @@ async fn damaged_last_depth_is_searched_again() {
 
 #[tokio::test(start_paused = true)]
 async fn earlier_depth_that_a_worker_needs_is_searched_again_if_it_is_damaged() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::with(LoopRule::Exact);
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, 4).await;
@@ -623,6 +624,96 @@ async fn earlier_depth_that_a_worker_needs_is_searched_again_if_it_is_damaged() 
     cluster.submit(&process, DEPTH).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(DEPTH).await;
+    let depths = cluster.saved().await.depths;
+    assert!(depths.iter().all(|depth| depth.record.kept));
+}
+
+#[tokio::test(start_paused = true)]
+async fn depths_without_tables_stay_when_a_worker_reports_them_damaged() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    let mut submission = cluster.submission(4);
+    submission.keep = Retention::Last;
+    process.coordinator.submit(submission).await.unwrap();
+    cluster.wait_for(&process, RunState::Finished).await;
+    let lowest = Arc::new(AtomicU32::new(u32::MAX));
+    let mut left = 3;
+    let prepared = Arc::clone(&lowest);
+    let script = move |order: &OrderKind| match order {
+        OrderKind::Prepare(prepare) => {
+            prepared.fetch_min(prepare.depth, Ordering::Relaxed);
+            match left {
+                0 => Reaction::Obey,
+                _ => {
+                    left -= 1;
+                    Reaction::Fail(FailureKind::Damaged { depth: Some(1) })
+                }
+            }
+        }
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w1", Box::new(script));
+    cluster.submit(&process, DEPTH).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_digests(&run.manifest, DEPTH);
+    assert_eq!(lowest.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn depth_whose_tables_contain_other_wells_than_listed_is_searched_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    // The digests of two tables are exchanged, so the sum is right.
+    let exchange = |answer: &mut AnswerKind| {
+        if let AnswerKind::Committed(tables) = answer {
+            let digest = std::mem::take(&mut tables[0].digest);
+            tables[0].digest = std::mem::replace(&mut tables[1].digest, digest);
+        }
+    };
+    let is_last =
+        |order: &OrderKind| matches!(order, OrderKind::WaitCommit(wait) if wait.depth == 3);
+    let _liar = cluster
+        .try_worker(&process, hello("w0"), altering(is_last, exchange))
+        .unwrap();
+    cluster.submit(&process, 3).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    let before = run.manifest.depths[3].tables.clone();
+    process.stop().await.unwrap();
+    let process = cluster.coordinator("b").await;
+    let mut is_damaged = true;
+    let script = move |order: &OrderKind| match order {
+        OrderKind::Prepare(prepare) if prepare.depth == 3 && is_damaged => {
+            is_damaged = false;
+            Reaction::Fail(FailureKind::Damaged { depth: None })
+        }
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w1", Box::new(script));
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+    assert_ne!(cluster.saved().await.depths[3].tables, before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_with_the_loop_rule_continues_after_its_game_was_read_back_without_a_depth() {
+    let cluster = Cluster::with(LoopRule::Exact);
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() == 3).await;
+    cluster.delete_table(2).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    let damaged = &run.manifest.depths[2];
+    assert!(!damaged.record.kept && run.manifest.result.is_some());
+    // The list contains the pieces that the loop rule changes, so garbage collection keeps it.
+    let list = damaged.tables.as_ref().unwrap();
+    let key = format!("{}/{}", run.manifest.prefix(), list.key);
+    cluster.objects().size(&key).await.unwrap();
+    cluster.submit(&process, DEPTH + 1).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH + 1).await;
     let depths = cluster.saved().await.depths;
     assert!(depths.iter().all(|depth| depth.record.kept));
 }

@@ -8,8 +8,8 @@ use hatebeam_proto::messages::{
     OrderKind, Prepare, Prepared, Rescored,
 };
 use hatebeam_runs::{
-    Archive, FrontierSummary, RUNS, RunSpec, ScratchTables, Table, VersionedManifest, first_node,
-    read_game,
+    Archive, FrontierSummary, LoopRule, RUNS, RunSpec, ScratchTables, Table, VersionedManifest,
+    first_node, read_game,
 };
 use hatebeam_search::{Frontier, Node, ShardLayout, Step};
 use hatebeam_store::{ColumnFamilies, ShardTables};
@@ -36,8 +36,8 @@ struct Made {
 }
 
 impl World {
-    pub(crate) fn new() -> Arc<World> {
-        let spec = spec();
+    pub(crate) fn new(loops: LoopRule) -> Arc<World> {
+        let spec = RunSpec { loops, ..spec() };
         let start = spec.check().unwrap();
         let emulator = spec.emulator().unwrap();
         let layout = ShardLayout::new(spec.width as usize, SHARDS as usize);
