@@ -8,29 +8,26 @@
 
 use crate::error::ManifestError;
 use crate::manifest::Manifest;
-use crate::past::PastSearch;
+use crate::past::{GamesWork, PastSearch, parents_of_all};
 use crate::read_back::{BestGame, GameError, GameSearch, ReadableRun};
 use crate::show::ShowError;
 use crate::spec::{LoopRule, StartingPosition};
 use crate::stored_run::{FoundNode, StoredRun};
-use crate::table::DepthTables;
+use crate::table::{DepthTables, Table};
 use bytes::Bytes;
 use hatebeam_env::{Env, Panicked};
-use hatebeam_game::{Backward, Emulator, Geometry, Piece};
+use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_report::Film;
-use hatebeam_search::{
-    ChangedPiece, DepthRecord, Frontier, Node, NodeWell, Past, ShardLayout, shard_starts,
-};
-use hatebeam_store::{Lookup, StoreError, parent_of};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, Past, ShardLayout, shard_starts};
+use hatebeam_store::{Changes, Lookup, StoreError};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// Storage for the tables that an archive has fetched.
-pub trait ArchiveTables: Send {
+pub trait ArchiveTables: Send + Sync {
     /// Adds the table of one shard at a depth. `table` contains the bytes of the table in the object store.
     ///
     /// # Errors
@@ -80,6 +77,9 @@ pub enum ReadError {
         /// Rows cleared when the keys are played.
         found: u32,
     },
+    /// The search was cancelled.
+    #[error("the search for games was cancelled")]
+    Cancelled,
     /// The lookup panicked, which indicates a bug in this program.
     #[error(transparent)]
     Panicked(#[from] Panicked),
@@ -133,15 +133,36 @@ struct NewTable {
     bytes: Bytes,
 }
 
+/// The list of the tables of a depth.
+#[derive(Default)]
+struct List {
+    tables: Vec<Table>,
+    changes: Arc<Changes>,
+}
+
+impl List {
+    /// Returns the number of tables and wells in the list.
+    fn len(&self) -> usize {
+        self.tables.len() + self.changes.len()
+    }
+}
+
+/// Number of tables and wells in lists that an archive keeps in memory, some 10 to 60 MB.
+const MAX_LISTED: usize = 1 << 18;
+
+/// Nodes that lookups have found, by depth and well.
+type FoundNodes = BTreeMap<(u32, NodeWell), FoundNode>;
+
 /// A run in the object store, open for lookups.
 pub struct Archive {
     objects: Objects,
     run: StoredRun,
     tables: Box<dyn ArchiveTables>,
-    /// All nodes that lookups have found, without changed pieces.
-    found: RefCell<BTreeSet<FoundNode>>,
-    /// Lists of tables, by depth. A list is added when it has been read.
-    lists: BTreeMap<u32, DepthTables>,
+    /// All nodes that lookups have found. `None` if nobody needs them.
+    found: Option<Mutex<FoundNodes>>,
+    /// Lists of tables, by depth. A list is added when it has been read, and removed if there are too many.
+    lists: BTreeMap<u32, List>,
+    max_listed: usize,
     /// Whether a shard has a table, by depth and shard. An entry is added when the table has been fetched or is known not to
     /// exist.
     shards: BTreeMap<(u32, u32), bool>,
@@ -163,12 +184,19 @@ impl Archive {
             objects: objects.clone(),
             run: StoredRun::new(manifest)?,
             tables,
-            found: RefCell::default(),
+            found: Some(Mutex::default()),
             lists: BTreeMap::new(),
+            max_listed: MAX_LISTED,
             shards: BTreeMap::new(),
             new: Vec::new(),
             fetched: Fetched::default(),
         })
+    }
+
+    /// Limits the number of tables and wells in the lists that stay in memory.
+    #[must_use]
+    pub fn with_max_listed(self, max_listed: usize) -> Archive {
+        Archive { max_listed, ..self }
     }
 
     /// Returns the layout that divided a depth into its tables.
@@ -241,46 +269,44 @@ impl Archive {
     }
 
     /// Returns the parents of nodes at a depth.
-    fn parents(&self, depth: u32, nodes: &[Node]) -> Result<Vec<Node>, StoreError> {
+    fn parents(
+        &self,
+        depth: u32,
+        nodes: &[Node],
+        work: &GamesWork,
+    ) -> Result<Vec<Node>, ReadError> {
         let before = depth - 1;
         if nodes.len() > MANY_NODES && before > self.run.start.depth() {
             self.require_all(before)?;
         }
-        let mut backward = Backward::new(&self.run.emulator);
-        let parents = nodes
-            .iter()
-            .map(|node| parent_of(self, &mut backward, depth, node));
-        let parents = parents.collect();
-        // There can be many, and no game is read back.
-        self.found.take();
-        parents
+        let parents = parents_of_all(self, &self.run.emulator, depth, nodes, work)?;
+        match work.cancel.load(Ordering::Relaxed) {
+            true => Err(ReadError::Cancelled),
+            false => Ok(parents),
+        }
     }
 
-    /// Remembers the nodes that a lookup at `depth` has found.
+    /// Remembers the nodes that a lookup at `depth` has found, with the pieces that the loop rule changes in their wells. The
+    /// search for a game needs the list of the next depth before it looks up wells, so the list is there.
     fn note_found(&self, depth: u32, nodes: &[Option<Node>]) {
-        let found = nodes.iter().flatten();
-        let found = found.map(|node| FoundNode::new(depth, node));
-        self.found.borrow_mut().extend(found);
+        let Some(found) = &self.found else {
+            return;
+        };
+        // The list of a depth names wells of the previous depth.
+        let next = self.lists.get(&(depth + 1));
+        let mut found = lock(found);
+        for node in nodes.iter().flatten() {
+            let changed = next.and_then(|list| list.changes.piece(self.geometry(), &node.well));
+            let noted = found.entry((depth, node.well));
+            let noted = noted.or_insert_with(|| FoundNode::new(depth, node));
+            noted.changed = noted.changed.or(changed);
+        }
     }
 
     /// Returns the nodes that lookups have found, with the pieces that the loop rule changes in their wells.
-    fn found_with_changes(&self) -> Vec<FoundNode> {
-        let geometry = self.geometry();
-        let changed = self.lists.iter().flat_map(|(&depth, list)| {
-            let changed = list.changed.iter();
-            changed.filter_map(move |changed| {
-                let (well, piece) = changed.parse(geometry)?;
-                Some(((depth, NodeWell::pack(geometry, &well)), piece))
-            })
-        });
-        let changed: BTreeMap<(u32, NodeWell), Piece> = changed.collect();
-        let found = self.found.borrow();
-        let with_change = |node: &FoundNode| FoundNode {
-            // The list of a depth names wells of the previous depth.
-            changed: changed.get(&(node.depth + 1, node.well)).copied(),
-            ..*node
-        };
-        found.iter().map(with_change).collect()
+    fn found_nodes(&self) -> Vec<FoundNode> {
+        let found = self.found.as_ref();
+        found.map_or_else(Vec::new, |found| lock(found).values().copied().collect())
     }
 
     /// Adds the newly fetched tables to `tables`, where lookups find them.
@@ -294,19 +320,9 @@ impl Archive {
     /// Fetches the list of a depth's tables and the tables of these shards. A shard without wells has no table.
     async fn fetch(&mut self, depth: u32, shards: &[u32]) -> Result<(), ManifestError> {
         if !self.lists.contains_key(&depth) {
-            let manifest = &self.run.manifest;
-            let list = match manifest.committed(depth) {
-                Some(committed) => match manifest.tables(&self.objects, committed).await {
-                    // The depth was marked as not kept because its list is damaged. A game is then found without its
-                    // changed pieces, and HATETRIS cuts it short if it needs one of them.
-                    Err(error) if error.is_damage() && !committed.record.kept => {
-                        DepthTables::default()
-                    }
-                    list => list?,
-                },
-                None => DepthTables::default(),
-            };
+            let list = self.read_list(depth).await?;
             self.lists.insert(depth, list);
+            self.remove_lists(depth);
         }
         let list = self.lists.get(&depth);
         let list = list.map_or(&[][..], |list| &list.tables);
@@ -326,6 +342,43 @@ impl Archive {
         }
         Ok(())
     }
+
+    /// Reads the list of a depth's tables.
+    async fn read_list(&self, depth: u32) -> Result<List, ManifestError> {
+        let manifest = &self.run.manifest;
+        let Some(committed) = manifest.committed(depth) else {
+            return Ok(List::default());
+        };
+        let DepthTables { tables, changed } = match manifest.tables(&self.objects, committed).await
+        {
+            // The depth was marked as not kept because its list is damaged. A game is then found without its
+            // changed pieces, and HATETRIS cuts it short if it needs one of them.
+            Err(error) if error.is_damage() && !committed.record.kept => DepthTables::default(),
+            list => list?,
+        };
+        Ok(List {
+            tables,
+            changes: Arc::new(Changes::new(self.geometry(), &changed)),
+        })
+    }
+
+    /// Removes lists until those that remain are small enough, or only that of `depth` and another one. A search descends, so
+    /// it needs those of the greatest depths last. It reads a list again if it needs it nevertheless.
+    fn remove_lists(&mut self, depth: u32) {
+        let mut listed: usize = self.lists.values().map(List::len).sum();
+        while listed > self.max_listed && self.lists.len() > 2 {
+            let others = self.lists.keys().rev();
+            let Some(last) = others.copied().find(|&other| other != depth) else {
+                return;
+            };
+            let removed = self.lists.remove(&last);
+            listed -= removed.map_or(0, |list| list.len());
+        }
+    }
+}
+
+fn lock(found: &Mutex<FoundNodes>) -> MutexGuard<'_, FoundNodes> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lookup for Archive {
@@ -337,12 +390,12 @@ impl Lookup for Archive {
         &self.run.records
     }
 
-    fn changed(&self, depth: u32) -> Result<&[ChangedPiece], StoreError> {
+    fn changes(&self, depth: u32) -> Result<Arc<Changes>, StoreError> {
         if self.run.manifest.spec.loops == LoopRule::Ignore {
-            return Ok(&[]);
+            return Ok(Arc::default());
         }
         match self.lists.get(&depth) {
-            Some(list) => Ok(&list.changed),
+            Some(list) => Ok(Arc::clone(&list.changes)),
             None => Err(StoreError::MissingTables {
                 depth,
                 shards: Vec::new(),
@@ -448,13 +501,17 @@ impl FrontierGames {
 /// run: the search ends where all games are known.
 ///
 /// # Errors
-/// Returns a [`ReadError`] if tables cannot be fetched or do not contain a parent.
+/// Returns a [`ReadError`] if tables cannot be fetched or do not contain a parent, or if the search is cancelled.
 pub async fn read_games(
     env: &Env,
-    archive: Archive,
+    mut archive: Archive,
     frontier: FrontierAt,
     held: Option<Arc<Past>>,
+    work: &GamesWork,
 ) -> Result<FrontierGames, ReadError> {
+    // There can be many nodes, and no game is read back.
+    archive.found = None;
+    let work = work.clone();
     let FrontierAt { depth, layout } = frontier;
     let mut begun: Option<(PastSearch, Vec<u32>)> = None;
     let look = move |archive: &Archive| {
@@ -476,11 +533,11 @@ pub async fn read_games(
             if search.depth() == start.depth() {
                 break Past::new(archive.run.emulator.geometry(), &start.wells);
             }
-            match archive.parents(search.depth(), search.nodes()) {
+            match archive.parents(search.depth(), search.nodes(), &work) {
                 Ok(parents) => search.add(&parents),
                 Err(error) => {
                     begun = Some((search, starts));
-                    return Err(error.into());
+                    return Err(error);
                 }
             }
         };
@@ -533,7 +590,7 @@ pub async fn read_game(
         game,
         film,
         fetched: archive.fetched(),
-        nodes: archive.found_with_changes(),
+        nodes: archive.found_nodes(),
         seconds: (env.now() - began).as_secs_f64(),
     })
 }

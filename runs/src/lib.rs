@@ -75,6 +75,8 @@ pub use needs::{
 };
 #[cfg(feature = "objects")]
 pub use networks::{fetch_network, store_network};
+#[cfg(feature = "objects")]
+pub use past::GamesWork;
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
     BestGame, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end, game_through,

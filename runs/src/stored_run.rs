@@ -15,8 +15,9 @@ use crate::spec::{LoopRule, StartingPosition};
 use hatebeam_game::{Emulator, Geometry, Piece};
 use hatebeam_report::Film;
 use hatebeam_search::{ChangedPiece, DepthRecord, Node, NodeWell};
-use hatebeam_store::{Lookup, StoreError};
+use hatebeam_store::{Changes, Lookup, StoreError};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A node that a lookup has found, without its score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,7 +113,7 @@ struct PartialRun {
     nodes: BTreeMap<(u32, NodeWell), Node>,
     /// For each depth, the wells of the previous depth in which the loop rule changes the piece. They may contain only those
     /// among `nodes`, because a search for a game considers no other well.
-    changed: BTreeMap<u32, Vec<ChangedPiece>>,
+    changes: BTreeMap<u32, Arc<Changes>>,
 }
 
 impl PartialRun {
@@ -134,7 +135,10 @@ impl PartialRun {
         Ok(PartialRun {
             nodes: nodes.collect(),
             run,
-            changed,
+            changes: changed
+                .into_iter()
+                .map(|(depth, changed)| (depth, Arc::new(Changes::new(geometry, &changed))))
+                .collect(),
         })
     }
 }
@@ -148,8 +152,8 @@ impl Lookup for PartialRun {
         &self.run.records
     }
 
-    fn changed(&self, depth: u32) -> Result<&[ChangedPiece], StoreError> {
-        Ok(self.changed.get(&depth).map_or(&[], Vec::as_slice))
+    fn changes(&self, depth: u32) -> Result<Arc<Changes>, StoreError> {
+        Ok(self.changes.get(&depth).cloned().unwrap_or_default())
     }
 
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {

@@ -8,13 +8,14 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, BestGame, CommittedDepth, DepthTables, FoundNode, GroupLimits, Limits, LoopRule,
-    Manifest, MemoryArchive, Observer, ReadError, Retention, Run, RunSpec, ScratchTables, Settings,
-    Table, VersionedManifest, WellSpec, best_game, encode_nodes, game_through, list_manifests,
-    read_game, verify_game,
+    Archive, BestGame, CommittedDepth, DepthTables, FoundNode, FrontierAt, FrontierGames,
+    GamesWork, GroupLimits, Limits, LoopRule, Manifest, MemoryArchive, Observer, ReadError,
+    Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest, WellSpec,
+    best_game, encode_nodes, game_through, list_manifests, read_game, read_games, verify_game,
 };
 use hatebeam_search::{
-    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, Quiescence,
+    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence,
+    ShardLayout,
 };
 use hatebeam_store::{ColumnFamilies, ShardTables, StoreError};
 use std::path::Path;
@@ -219,6 +220,10 @@ async fn game_with_changed_pieces_is_read_back_and_verified() {
     let expected = best_game(&run).unwrap();
     assert_eq!(read_back.game, expected);
     let nodes = read_back.nodes;
+    // Lists that are read again, because only two stay in memory, change nothing.
+    let archive = in_map(&objects, &manifest).with_max_listed(0);
+    let forgetful = read_game(&Env::system(), archive, None, &Arc::default()).await;
+    assert_eq!(forgetful.unwrap().nodes, nodes);
     assert_eq!(
         verify_game(manifest.clone(), &nodes).unwrap().game,
         expected
@@ -243,6 +248,47 @@ async fn game_with_changed_pieces_is_read_back_and_verified() {
         Ok(game) => assert!(game.score <= expected.score),
         Err(error) => assert_eq!(error.damaged_depth(), None, "{error}"),
     }
+}
+
+#[tokio::test]
+async fn games_of_a_frontier_are_the_same_with_any_number_of_threads_and_can_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = RunSpec {
+        loops: LoopRule::Exact,
+        width: 600,
+        ..small(Geometry::new(4, 8).unwrap())
+    };
+    let run = search(folder.path(), &spec, Retention::All);
+    let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
+    let manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
+    let records = run.store().depths();
+    // More wells than one thread looks up at a time.
+    let wide = records.iter().filter(|record| record.count > 200);
+    let widest = wide.max_by_key(|record| record.changed.len()).unwrap();
+    assert!(!widest.changed.is_empty());
+    let at = FrontierAt {
+        depth: widest.depth,
+        layout: ShardLayout::new(600, 3),
+    };
+    let games = |work: GamesWork| {
+        let archive = in_map(&objects, &manifest).with_max_listed(0);
+        async move { read_games(&Env::system(), archive, at, None, &work).await }
+    };
+    let mut found = Vec::new();
+    for threads in [1, 3] {
+        let work = GamesWork::new(threads);
+        let FrontierGames { past, .. } = games(work.clone()).await.unwrap();
+        let paths = (0..widest.count as u32).map(|at| past.path(at).copied().collect());
+        let paths: Vec<Vec<NodeWell>> = paths.collect();
+        found.push((paths, work.found.load(Ordering::Relaxed)));
+    }
+    assert_eq!(found[0], found[1]);
+    assert!(found[0].1 >= widest.count);
+
+    let cancelled = GamesWork::new(1);
+    cancelled.cancel.store(true, Ordering::Relaxed);
+    let error = games(cancelled).await.unwrap_err();
+    assert!(matches!(error, ReadError::Cancelled), "{error}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 //! A depth is committed when its record is on disk. After a crash, the next [open](RunStore::open)
 //! removes everything beyond the last record.
 
+mod changes;
 mod error;
 mod files;
 mod parallel;
@@ -19,6 +20,7 @@ mod run;
 mod shards;
 mod table;
 
+pub use changes::Changes;
 pub use error::StoreError;
 pub use files::{bytes_below, disk_bytes, free_bytes, sync_dir, write_whole};
 pub use hatebeam_search::DepthRecord;

@@ -12,9 +12,10 @@
 //! If the tables of the previous depth were deleted (a dropped depth), the search tries one chain of
 //! ancestors after another until it finds an ancestor in the tables of an earlier depth.
 
+use crate::changes::Changes;
 use crate::error::{StoreError, hex_of};
-use hatebeam_game::{Backward, Children, Geometry, Offer, Parent, Piece, Well};
-use hatebeam_search::{ChangedPiece, DepthRecord, Node, NodeWell};
+use hatebeam_game::{Backward, Geometry, Offer, Parent, Well};
+use hatebeam_search::{DepthRecord, Node, NodeWell};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,16 +28,18 @@ pub trait Lookup {
     /// Returns the records of the committed depths, in ascending order and without gaps.
     fn depths(&self) -> &[DepthRecord];
 
-    /// Returns the wells before `depth` in which the loop rule changes the piece.
+    /// Returns the wells before `depth` in which the loop rule changes the piece. The default implementation parses them at
+    /// each call.
     ///
     /// # Errors
     /// Returns [`StoreError::MissingTables`] or another error if they cannot be read.
-    fn changed(&self, depth: u32) -> Result<&[ChangedPiece], StoreError> {
+    fn changes(&self, depth: u32) -> Result<Arc<Changes>, StoreError> {
         let records = self.depths();
         let first = records.first().map_or(depth, |record| record.depth);
         let record = depth.checked_sub(first);
         let record = record.and_then(|index| records.get(index as usize));
-        Ok(record.map_or(&[][..], |record| &record.changed))
+        let changed = record.map_or(&[][..], |record| &record.changed);
+        Ok(Arc::new(Changes::new(self.geometry(), changed)))
     }
 
     /// Looks up wells at a depth. Returns one result per well, in the order of `wells`: the node,
@@ -398,7 +401,7 @@ impl BackStep {
 /// Returns the parents of a well at `depth`. If `hint` is given, returns only the parents that match it.
 ///
 /// # Errors
-/// Returns the errors of [`Lookup::changed`].
+/// Returns the errors of [`Lookup::changes`].
 fn parents_of(
     store: &impl Lookup,
     backward: &mut Backward,
@@ -409,27 +412,8 @@ fn parents_of(
     let accept = |parent: &Well| hint.is_none_or(|hint| matches_hint(parent, hint));
     let mut parents = Vec::new();
     backward.parents_where(well, Offer::Mild, accept, &mut parents);
-    let changed = store.changed(depth)?;
-    if changed.is_empty() {
-        return Ok(parents);
-    }
-    let changed = changed
-        .iter()
-        .filter_map(|changed| changed.parse(store.geometry()));
-    let changed: Vec<(Well, Piece)> = changed.collect();
-    parents.retain(|parent| changed.iter().all(|(before, _)| *before != parent.well));
-    let mut children = Children::new();
-    for (before, piece) in changed.into_iter().filter(|(before, _)| accept(before)) {
-        backward.emulator().children(&before, piece, &mut children);
-        if let Some((_, lines)) = children.iter().find(|(child, _)| *child == well) {
-            parents.push(Parent {
-                lines,
-                piece,
-                well: before,
-            });
-        }
-    }
-    parents.sort_unstable();
+    let changes = store.changes(depth)?;
+    changes.apply(backward.emulator(), well, hint, &mut parents);
     Ok(parents)
 }
 

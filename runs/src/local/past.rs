@@ -1,16 +1,12 @@
 //! A step of a search that applies or ignores the loop rule, and the games that lead to a stored frontier.
 
 use super::Run;
-use crate::past::PastSearch;
+use crate::past::{GamesWork, PastSearch, parents_of_all};
 use crate::spec::LoopRule;
-use hatebeam_game::Backward;
-use hatebeam_search::{Cancelled, Frontier, NextDepth, Node, Past, Step};
-use hatebeam_store::{StoreError, in_parallel, parent_of};
+use hatebeam_search::{Cancelled, Frontier, NextDepth, Past, Step};
+use hatebeam_store::StoreError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// Number of wells whose parents a thread looks up at a time.
-const CHUNK: usize = 256;
 
 /// Searches a depth. `past` contains the games that lead to the frontier if the run applies the loop rule. See
 /// [`Step::advance`].
@@ -43,27 +39,14 @@ impl Run {
         if self.spec.loops == LoopRule::Ignore {
             return Ok(None);
         }
+        let work = GamesWork::new(threads);
         let mut search = PastSearch::new(frontier.depth, frontier.nodes().copied().collect());
         while search.depth() > self.start.depth() {
-            let parents = self.parents(search.depth(), search.nodes(), threads)?;
+            let (depth, nodes) = (search.depth(), search.nodes());
+            let parents = parents_of_all(&self.store, &self.emulator, depth, nodes, &work)?;
             search.add(&parents);
         }
         let start = Past::new(self.emulator.geometry(), &self.start.wells);
         Ok(Some(search.after(start)))
-    }
-
-    /// Returns the parents of nodes at a depth.
-    fn parents(&self, depth: u32, nodes: &[Node], threads: usize) -> Result<Vec<Node>, StoreError> {
-        let backward = Backward::new(&self.emulator);
-        let chunks: Vec<&[Node]> = nodes.chunks(CHUNK).collect();
-        let parents = in_parallel(threads, chunks.len(), |index| {
-            let mut backward = backward.clone();
-            let parent = |node| parent_of(&self.store, &mut backward, depth, node);
-            chunks[index]
-                .iter()
-                .map(parent)
-                .collect::<Result<Vec<Node>, _>>()
-        })?;
-        Ok(parents.into_iter().flatten().collect())
     }
 }

@@ -24,7 +24,7 @@ use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{AnswerKind, Order, OrderKind};
 use hatebeam_search::Fingerprint;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -82,6 +82,8 @@ struct Current {
     /// Number of calls to [`Executor::halt`]. A `prepare` order, which may be slow, installs its epoch only if the
     /// generation has not changed in the meantime.
     generation: u64,
+    /// Is set when the generation changes.
+    cancel: Arc<AtomicBool>,
     /// Sender that is dropped to cancel the order `read_back` in progress.
     reading: Option<oneshot::Sender<Infallible>>,
 }
@@ -98,7 +100,8 @@ pub(crate) struct Progress {
     pub(crate) epoch: AtomicU64,
     /// Depth of the search, or depth that reading a game back has reached.
     pub(crate) depth: Arc<AtomicU32>,
-    /// Number of expanded parents or, after the first of two cuts, of children that have got their new scores.
+    /// Number of expanded parents or, after the first of two cuts, of children that have got their new scores. During the
+    /// order `prepare`, number of wells whose parents were found.
     pub(crate) expanded: Arc<AtomicU64>,
     /// Number of parents or, after the first of two cuts, of children that get new scores.
     pub(crate) parents: Arc<AtomicU64>,
@@ -199,6 +202,7 @@ impl Executor {
     pub(crate) fn halt(&self) -> u64 {
         let mut current = lock(&self.state.current);
         current.generation += 1;
+        std::mem::take(&mut current.cancel).store(true, Ordering::Relaxed);
         current.reading = None;
         self.state.progress.epoch.store(0, Ordering::Relaxed);
         if let Some(epoch) = current.epoch.take() {
@@ -214,6 +218,13 @@ impl Executor {
             true => Ok(()),
             false => Err(OrderError::superseded("another order has ended the epoch")),
         }
+    }
+
+    /// Returns a flag that is set when another order changes the generation.
+    fn cancellation(&self, generation: u64) -> Result<Arc<AtomicBool>, OrderError> {
+        let cancel = Arc::clone(&lock(&self.state.current).cancel);
+        // If the generation has not changed yet, the flag belongs to it.
+        self.check_generation(generation).map(|()| cancel)
     }
 
     fn current(&self) -> Option<Arc<Epoch>> {

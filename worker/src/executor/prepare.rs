@@ -12,16 +12,23 @@ use crate::tables::LocalTables;
 use hatebeam_game::Geometry;
 use hatebeam_proto::messages::{Prepare, Prepared};
 use hatebeam_runs::{
-    Archive, FrontierAt, FrontierGames, LoopRule, SpecError, StartingPosition, VersionedManifest,
-    fetch_network, first_node, read_games,
+    Archive, FrontierAt, FrontierGames, GamesWork, LoopRule, SpecError, StartingPosition,
+    VersionedManifest, fetch_network, first_node, read_games,
 };
 use hatebeam_search::{Frontier, Past, ShardLayout};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Maximum time to wait until all tasks of an earlier run have released its tables.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The games of the previous epoch, and the cancellation of the search for those of the next one.
+struct HeldGames {
+    /// `None` if the previous epoch belongs to another run.
+    past: Option<Arc<Past>>,
+    cancel: Arc<AtomicBool>,
+}
 
 impl Executor {
     pub(super) async fn prepare(
@@ -55,6 +62,7 @@ impl Executor {
         let past = before.as_ref().and_then(|before| before.games.as_ref());
         let past = past.map(|games| games.known().past);
         let held = before.map(|before| before.frontier());
+        let cancel = self.cancellation(generation)?;
         let source = Source {
             generation,
             tables: &tables,
@@ -63,7 +71,8 @@ impl Executor {
         let (frontier, fetched) = self.frontier(&order, &start, &assignment, source).await?;
         self.traffic.metrics.tables_fetched.add(u64::from(fetched));
         let wells = frontier.len() as u64;
-        let games = self.games(&order, &start, assignment.layout, past).await?;
+        let held = HeldGames { past, cancel };
+        let games = self.games(&order, &start, assignment.layout, held).await?;
         let epoch = Epoch::new(NewEpoch {
             number,
             run: order.run,
@@ -98,14 +107,13 @@ impl Executor {
         Ok((Arc::new(frontier), 0))
     }
 
-    /// Returns the games that lead to the frontier of all workers, or `None` if the run ignores the loop rule. `held` are the
-    /// games of the previous epoch, if it belongs to the same run.
+    /// Returns the games that lead to the frontier of all workers, or `None` if the run ignores the loop rule.
     async fn games(
         &self,
         order: &Prepare,
         start: &StartingPosition,
         layout: ShardLayout,
-        held: Option<Arc<Past>>,
+        held: HeldGames,
     ) -> Result<Option<Games>, OrderError> {
         if order.spec.loops == LoopRule::Ignore {
             return Ok(None);
@@ -126,7 +134,15 @@ impl Executor {
             depth: order.depth,
             layout,
         };
-        let games = read_games(&self.env, archive, frontier, held).await?;
+        let progress = &self.state.progress;
+        // The worker expands nothing, so others do not wait for it.
+        progress.begin_depth(order.depth, 0);
+        let work = GamesWork {
+            threads: self.threads,
+            found: Arc::clone(&progress.expanded),
+            cancel: held.cancel,
+        };
+        let games = read_games(&self.env, archive, frontier, held.past, &work).await?;
         Ok(Some(Games::new(games)))
     }
 
@@ -200,10 +216,23 @@ async fn close(tables: &mut Arc<dyn LocalTables>) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::{Cluster, Unavailable, prepare};
     use hatebeam_proto::messages::{AnswerKind, FailureKind, OrderKind};
     use hatebeam_runs::store_network;
     use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
+
+    #[test]
+    fn next_order_cancels_the_search_for_games() {
+        let worker = Cluster::new().worker("w0");
+        let generation = worker.executor.halt();
+        let cancel = worker.executor.cancellation(generation).unwrap();
+        assert!(!cancel.load(Ordering::Relaxed));
+        worker.executor.halt();
+        assert!(cancel.load(Ordering::Relaxed));
+        let error = worker.executor.cancellation(generation).unwrap_err();
+        assert!(matches!(error, OrderError::Superseded(_)), "{error}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn worker_fetches_network_once_for_consecutive_epochs_of_a_run() {

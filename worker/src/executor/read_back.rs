@@ -84,6 +84,7 @@ impl From<ReadError> for OrderError {
         let depth = error.damaged_depth();
         match error {
             ReadError::Manifest(error) => error.into(),
+            ReadError::Cancelled => OrderError::superseded(reason),
             error if error.is_transient() => OrderError::Unavailable(reason),
             _ if depth.is_some() => OrderError::Damaged { reason, depth },
             _ => OrderError::Worker(reason),
