@@ -37,11 +37,14 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
-/// Maximum size of a message, in bytes. Every client and service must set this limit. The largest valid messages are
-/// about half a megabyte in size: batches of children (candidate wells for the next depth), and lists of the tables
-/// (files of wells) of 4096 shards. A message above the limit indicates a fault, so the receiver must not allocate
-/// memory for it.
+/// Maximum size of a message, in bytes. Every client and service must set this limit, except for [`MAX_ANSWER`]. The
+/// largest valid messages are submissions with a network and the nodes of a game that was read back, with up to four
+/// megabytes. A message above the limit indicates a fault, so the receiver must not allocate memory for it.
 pub const MAX_MESSAGE: usize = 4 << 20;
+/// Maximum size of a message from a worker to the coordinator, in bytes. The answer to an order `expand` has 21 bytes for
+/// each of the worker's wells in which the loop rule changes the piece, so there can be 1.5 million of them. With 0.35 % of
+/// the wells, that is a worker with 450 million wells.
+pub const MAX_ANSWER: usize = 32 << 20;
 
 /// Maximum size of an HTTP/2 frame, in bytes. A batch of 100 kB needs two frames of this size, or seven frames of the
 /// default size.

@@ -11,6 +11,7 @@
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
+use hatebeam_game::{Geometry, Piece};
 use hatebeam_runs::{FoundNode, FrontierSummary, RunSpec, Table};
 use hatebeam_search::{ChangedPiece, CountQuery, NodeWell, Origin};
 use std::time::Duration;
@@ -327,7 +328,31 @@ pub struct Expanded {
     /// Time of the expansion in microseconds, excluding the time spent waiting for other workers.
     pub busy_micros: u64,
     /// Wells in which the loop rule changes the piece. Empty if the run ignores the loop rule.
-    pub changed: Vec<ChangedPiece>,
+    pub changed: Vec<ChangedWell>,
+}
+
+/// A well in which HATETRIS gives another piece than HATETRIS Mild, because of the loop rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedWell {
+    /// The well.
+    pub well: NodeWell,
+    /// The piece that HATETRIS gives.
+    pub piece: Piece,
+}
+
+impl ChangedWell {
+    /// Converts the text form, or returns `None` if it is invalid.
+    pub fn from_text(geometry: Geometry, changed: &ChangedPiece) -> Option<ChangedWell> {
+        let (well, piece) = changed.parse(geometry)?;
+        let well = NodeWell::pack(geometry, &well);
+        Some(ChangedWell { well, piece })
+    }
+
+    /// Returns the text form, or `None` if the well is invalid.
+    pub fn to_text(self, geometry: Geometry) -> Option<ChangedPiece> {
+        let well = self.well.unpack(geometry).ok()?;
+        Some(ChangedPiece::new(geometry, &well, self.piece))
+    }
 }
 
 /// Counters of a worker's quiescence search.

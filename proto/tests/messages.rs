@@ -4,14 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 use hatebeam_cost::Machine;
-use hatebeam_game::{Geometry, Piece, Rules};
+use hatebeam_game::{Geometry, Piece, Rules, Well};
 use hatebeam_proto::convert::MessageError;
 use hatebeam_proto::messages::*;
 use hatebeam_proto::v1;
 use hatebeam_runs::{FoundNode, FrontierSummary, LoopRule, RunSpec, Start, Table, WellSpec};
 use hatebeam_search::{
-    ChangedPiece, CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell,
-    Origin, Quiescence, WELL_BYTES, Weights,
+    CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Origin,
+    Quiescence, WELL_BYTES, Weights,
 };
 use proptest::prelude::*;
 use prost::Message;
@@ -105,8 +105,12 @@ fn table() -> impl Strategy<Value = Table> {
     })
 }
 
+fn well() -> impl Strategy<Value = NodeWell> {
+    any::<[u8; 20]>().prop_map(NodeWell)
+}
+
 fn wells() -> impl Strategy<Value = Vec<NodeWell>> {
-    prop::collection::vec(any::<[u8; 20]>().prop_map(NodeWell), 0..4)
+    prop::collection::vec(well(), 0..4)
 }
 
 fn prepare() -> impl Strategy<Value = Prepare> {
@@ -240,7 +244,7 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
             .prop_map(|(wells, fetched)| AnswerKind::Prepared(Prepared { wells, fetched })),
         (
             any::<[u64; 4]>(),
-            prop::collection::vec((text(), piece()), 0..5),
+            prop::collection::vec((well(), piece()), 0..5),
         )
             .prop_map(|([children, sent, sent_bytes, busy_micros], changed)| {
                 let changed = changed.into_iter();
@@ -250,10 +254,7 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
                     sent_bytes,
                     busy_micros,
                     changed: changed
-                        .map(|(well, piece)| ChangedPiece {
-                            well,
-                            piece: piece.letter(),
-                        })
+                        .map(|(well, piece)| ChangedWell { well, piece })
                         .collect(),
                 })
             }),
@@ -545,4 +546,40 @@ fn long_texts_are_truncated_and_impossible_prices_are_dropped() {
         Failed::try_from(failed).unwrap().reason.chars().count(),
         1000
     );
+}
+
+#[test]
+fn changed_pieces_of_a_hundred_thousand_wells_need_21_bytes_each() {
+    let geometry = Geometry::STANDARD;
+    let changed = |number: u32| {
+        let mut rows = [0; 16];
+        (rows[0], rows[1]) = (number as u16 & 0x1ff, 1 + (number >> 9) as u16);
+        ChangedWell {
+            well: NodeWell::pack(geometry, &Well::from_rows(rows)),
+            piece: Piece::ALL[number as usize % 7],
+        }
+    };
+    let expanded = Expanded {
+        children: 1,
+        sent: 0,
+        sent_bytes: 0,
+        busy_micros: 0,
+        changed: (0..100_000).map(changed).collect(),
+    };
+    for changed in &expanded.changed[..1000] {
+        let text = changed.to_text(geometry).unwrap();
+        assert_eq!(ChangedWell::from_text(geometry, &text), Some(*changed));
+    }
+    let encoded = v1::Expanded::from(expanded.clone()).encode_to_vec();
+    assert!(encoded.len() < 2_100_100, "{}", encoded.len());
+    let decoded = v1::Expanded::decode(&encoded[..]).unwrap();
+    assert_eq!(Expanded::try_from(decoded.clone()), Ok(expanded));
+    for (wells, pieces) in [(20, vec![]), (19, vec![0]), (20, vec![7])] {
+        let wrong = v1::Expanded {
+            changed_wells: decoded.changed_wells[..wells].to_vec(),
+            changed_pieces: pieces,
+            ..v1::Expanded::default()
+        };
+        assert!(Expanded::try_from(wrong).is_err());
+    }
 }

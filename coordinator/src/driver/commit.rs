@@ -66,14 +66,16 @@ impl RunDriver {
             children: explored.children,
             seconds,
         };
-        let is_invalid = |changed: &&ChangedPiece| changed.parse(geometry).is_none();
-        for (member, changed) in workers.members.iter().zip(&explored.changed) {
-            if let Some(invalid) = changed.iter().find(is_invalid) {
-                let wrong = format!("the changed piece {invalid:?} is invalid");
+        let mut changed = Vec::new();
+        for (member, part) in workers.members.iter().zip(&explored.changed) {
+            let part: Option<Vec<ChangedPiece>> =
+                part.iter().map(|changed| changed.to_text(geometry)).collect();
+            let Some(mut part) = part else {
+                let wrong = "a well whose piece the loop rule changes is invalid";
                 return Err(internal_error(&member.name, &wrong).into());
-            }
+            };
+            changed.append(&mut part);
         }
-        let mut changed = explored.changed.concat();
         changed.sort_unstable();
         let run = &self.manifest().name;
         Ok(Pending {

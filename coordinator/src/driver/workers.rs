@@ -9,12 +9,10 @@ use hatebeam_env::Env;
 use hatebeam_metrics::CoordinatorMetrics;
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
-    AnswerKind, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
+    AnswerKind, ChangedWell, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
 };
 use hatebeam_runs::{CellBalance, FrontierSummary, Table};
-use hatebeam_search::{
-    ChangedPiece, Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas,
-};
+use hatebeam_search::{Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +62,7 @@ pub(super) struct Explored {
     /// Median of the survivors' scores.
     pub(super) median: i32,
     /// Wells of each worker in which the loop rule changes the piece.
-    pub(super) changed: Vec<Vec<ChangedPiece>>,
+    pub(super) changed: Vec<Vec<ChangedWell>>,
     select: Select,
 }
 

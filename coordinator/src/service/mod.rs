@@ -10,7 +10,7 @@ pub use estimate::{estimate, program_constants};
 
 use crate::coordinator::Coordinator;
 use crate::request::RequestError;
-use hatebeam_net::{Guard, MAX_MESSAGE, Role, Tokens};
+use hatebeam_net::{Guard, MAX_ANSWER, MAX_MESSAGE, Role, Tokens};
 use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
 use reflection::reflection;
@@ -35,7 +35,7 @@ pub(crate) async fn add_services(
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let members = MembersServer::new(service.clone())
-        .max_decoding_message_size(MAX_MESSAGE)
+        .max_decoding_message_size(MAX_ANSWER)
         .max_encoding_message_size(MAX_MESSAGE);
     let guard = Guard::new(tokens);
     // A caller with a coordinator's certificate may also call the services for clients.

@@ -1,14 +1,17 @@
 //! Conversions of the workers' answers to orders.
 
-use super::{MAX_FAILURE, MessageError, cut, pack_wells, read_table, unpack_wells};
+use super::{
+    MAX_FAILURE, MessageError, cut, pack_pieces, pack_wells, read_table, unpack_pieces,
+    unpack_wells,
+};
 use crate::messages::{
-    Answer, AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, GameNodes,
-    Histogram, MAX_GAME_NODES, Prepared, Rescored,
+    Answer, AnswerKind, ChangedWell, CutVerdict, DigitCount, Expanded, Failed, FailureKind,
+    GameNodes, Histogram, MAX_GAME_NODES, Prepared, Rescored,
 };
 use crate::v1;
 use hatebeam_game::Piece;
 use hatebeam_runs::{FoundNode, FrontierSummary};
-use hatebeam_search::{ChangedPiece, Node, NodeWell};
+use hatebeam_search::{Node, NodeWell};
 
 impl TryFrom<v1::Answer> for Answer {
     type Error = MessageError;
@@ -55,34 +58,37 @@ impl TryFrom<v1::Expanded> for Expanded {
     type Error = MessageError;
 
     fn try_from(expanded: v1::Expanded) -> Result<Expanded, MessageError> {
-        let changed = expanded.changed.into_iter();
-        let changed: Result<_, MessageError> = changed.map(ChangedPiece::try_from).collect();
+        let wells = unpack_wells("expanded.changed_wells", &expanded.changed_wells)?;
+        let pieces = unpack_pieces("expanded.changed_pieces", &expanded.changed_pieces)?;
+        if wells.len() != pieces.len() {
+            return Err(MessageError::new(
+                "expanded.changed_pieces",
+                "there must be one piece for each well",
+            ));
+        }
+        let changed = wells.into_iter().zip(pieces);
+        let changed = changed.map(|(well, piece)| ChangedWell { well, piece });
         Ok(Expanded {
             children: expanded.children,
             sent: expanded.sent,
             sent_bytes: expanded.sent_bytes,
             busy_micros: expanded.busy_micros,
-            changed: changed?,
+            changed: changed.collect(),
         })
     }
 }
 
-impl TryFrom<v1::ChangedPiece> for ChangedPiece {
-    type Error = MessageError;
-
-    fn try_from(changed: v1::ChangedPiece) -> Result<ChangedPiece, MessageError> {
-        Ok(ChangedPiece {
-            well: changed.well,
-            piece: read_piece("expanded.changed.piece", &changed.piece)?.letter(),
-        })
-    }
-}
-
-impl From<ChangedPiece> for v1::ChangedPiece {
-    fn from(changed: ChangedPiece) -> v1::ChangedPiece {
-        v1::ChangedPiece {
-            well: changed.well,
-            piece: changed.piece.into(),
+impl From<Expanded> for v1::Expanded {
+    fn from(expanded: Expanded) -> v1::Expanded {
+        let changed = expanded.changed.iter();
+        let wells: Vec<NodeWell> = changed.clone().map(|changed| changed.well).collect();
+        v1::Expanded {
+            children: expanded.children,
+            sent: expanded.sent,
+            sent_bytes: expanded.sent_bytes,
+            busy_micros: expanded.busy_micros,
+            changed_wells: pack_wells(&wells),
+            changed_pieces: pack_pieces(changed.map(|changed| changed.piece)),
         }
     }
 }
@@ -95,13 +101,7 @@ impl From<Answer> for v1::Answer {
                 wells: prepared.wells,
                 fetched: prepared.fetched,
             }),
-            AnswerKind::Expanded(expanded) => Kind::Expanded(v1::Expanded {
-                children: expanded.children,
-                sent: expanded.sent,
-                sent_bytes: expanded.sent_bytes,
-                busy_micros: expanded.busy_micros,
-                changed: expanded.changed.into_iter().map(Into::into).collect(),
-            }),
+            AnswerKind::Expanded(expanded) => Kind::Expanded(expanded.into()),
             AnswerKind::Counted(histograms) => Kind::Counted(v1::Counted {
                 histograms: histograms.into_iter().map(v1::Histogram::from).collect(),
             }),

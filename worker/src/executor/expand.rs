@@ -7,8 +7,8 @@ use crate::error::OrderError;
 use crate::exchange::{FrontierGather, InboundLoops, Outbound, PeerStreams, Position};
 use crate::games::Games;
 use hatebeam_env::Env;
-use hatebeam_proto::messages::{Expand, Expanded, Secret, StreamHeader};
-use hatebeam_search::{Candidates, ChangedPiece, Exchange, Loops, Step, StepStats, Targets};
+use hatebeam_proto::messages::{ChangedWell, Expand, Expanded, Secret, StreamHeader};
+use hatebeam_search::{Candidates, Exchange, Loops, Step, StepStats, Targets};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -132,14 +132,14 @@ impl Expansion {
     fn run(
         self,
     ) -> (
-        Result<(StepStats, Vec<ChangedPiece>), OrderError>,
+        Result<(StepStats, Vec<ChangedWell>), OrderError>,
         PeerStreams,
     ) {
         (self.expand(), self.streams)
     }
 
     /// Returns the statistics and the pieces that the loop rule changes.
-    fn expand(&self) -> Result<(StepStats, Vec<ChangedPiece>), OrderError> {
+    fn expand(&self) -> Result<(StepStats, Vec<ChangedWell>), OrderError> {
         let Epoch {
             emulator,
             spec,
@@ -178,6 +178,9 @@ impl Expansion {
             .and_then(|stats| self.streams.flush().map(|()| stats))
             .map_err(|_| OrderError::superseded("the expansion was stopped"))?;
         let changed = loops.map(|(known, edges)| edges.changed(&known.past));
-        Ok((stats, changed.unwrap_or_default()))
+        let changed = changed.iter().flatten();
+        let changed =
+            changed.filter_map(|changed| ChangedWell::from_text(emulator.geometry(), changed));
+        Ok((stats, changed.collect()))
     }
 }

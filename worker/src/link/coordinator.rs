@@ -1,7 +1,9 @@
 //! Connection to the coordinator over gRPC.
 
 use super::{CoordinatorLink, Session};
-use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Role, Tls, Token, explain};
+use hatebeam_net::{
+    self as net, Bearer, Limits, MAX_ANSWER, MAX_MESSAGE, Role, Tls, Token, explain,
+};
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
     Answer, AnswerKind, Failed, FailureKind, FromWorker, Hello, ToWorker,
@@ -40,7 +42,7 @@ impl CoordinatorLink for GrpcCoordinator {
         let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
             MembersClient::with_interceptor(channel, Bearer::new(self.token.as_ref()))
                 .max_decoding_message_size(MAX_MESSAGE)
-                .max_encoding_message_size(MAX_MESSAGE);
+                .max_encoding_message_size(MAX_ANSWER);
         let (outbound, messages) = mpsc::channel(QUEUE);
         // The queue is empty, so this cannot fail.
         let _ = outbound.try_send(FromWorker::Hello(Box::new(hello)));
