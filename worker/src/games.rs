@@ -6,7 +6,8 @@ use crate::exchange::{Expected, FrontierGather, ShardWells};
 use crate::lock;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_runs::FrontierGames;
-use hatebeam_search::{Edges, Frontier, Past, shard_starts};
+use hatebeam_search::{Edges, Frontier, Owner, Past, shard_starts};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// The games that lead to the frontier of all workers.
@@ -24,6 +25,22 @@ pub(crate) struct KnownGames {
     pub(crate) past: Arc<Past>,
     /// For each shard, the index of its first well in the frontier of all workers.
     pub(crate) starts: Arc<Vec<u32>>,
+}
+
+impl KnownGames {
+    /// Returns the number of wells of each peer in the frontier.
+    pub(crate) fn wells_of_peers(&self, assignment: &Assignment) -> BTreeMap<String, u64> {
+        let ends = self.starts.iter().skip(1).copied();
+        let ends = ends.chain([self.past.newest().len() as u32]);
+        let mut wells = BTreeMap::new();
+        for ((owner, &start), end) in assignment.owners.iter().zip(&*self.starts).zip(ends) {
+            if let Owner::Peer(peer) = *owner {
+                let name = &assignment.peers[usize::from(peer)].name;
+                *wells.entry(name.clone()).or_default() += u64::from(end - start);
+            }
+        }
+        wells
+    }
 }
 
 impl Games {

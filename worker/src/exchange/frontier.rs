@@ -52,6 +52,8 @@ struct Gathered {
     shards: Vec<ShardWells>,
     /// Number of wells in `shards`.
     wells: u64,
+    /// Number of wells of each peer.
+    of_peers: Vec<u64>,
     /// Whether each peer has sent its last part.
     is_complete: Vec<bool>,
 }
@@ -70,6 +72,7 @@ impl FrontierGather {
             state: Mutex::new(Gathered {
                 wells: own.iter().map(|shard| shard.wells.len() as u64).sum(),
                 shards: own,
+                of_peers: vec![0; expected.peers.len()],
                 is_complete: vec![false; expected.peers.len()],
             }),
             open: watch::Sender::new(expected.peers.len()),
@@ -109,10 +112,19 @@ impl FrontierGather {
         if state.is_complete[peer] {
             return bad("a part of the frontier follows the last one");
         }
+        let last = state.shards.get(shard).and_then(|wells| wells.wells.last());
+        if !last
+            .into_iter()
+            .chain(&part.wells)
+            .is_sorted_by(|a, b| a < b)
+        {
+            return bad("the wells of a shard of the frontier are not in ascending order");
+        }
         state.wells += part.wells.len() as u64;
         if state.wells > self.wells {
             return bad("the frontier has too many wells");
         }
+        state.of_peers[peer] += part.wells.len() as u64;
         if !part.wells.is_empty() {
             let wells = &mut state.shards[shard];
             wells.wells.extend(part.wells);
@@ -124,6 +136,14 @@ impl FrontierGather {
             self.open.send_modify(|open| *open -= 1);
         }
         Ok(())
+    }
+
+    /// Returns the number of wells of a peer that has sent its last part, and otherwise 0.
+    pub(super) fn wells_of(&self, from: &str) -> u64 {
+        let state = lock(&self.state);
+        let peer = self.peers.iter().position(|name| name == from);
+        let peer = peer.filter(|&peer| state.is_complete[peer]);
+        peer.map_or(0, |peer| state.of_peers[peer])
     }
 
     /// Waits until all peers have sent their last parts.
@@ -190,19 +210,26 @@ mod tests {
 
     /// Returns a well that belongs to a shard.
     fn well(shard: u32) -> NodeWell {
+        wells(shard)[0]
+    }
+
+    /// Returns some wells that belong to a shard, in ascending order.
+    fn wells(shard: u32) -> Vec<NodeWell> {
         let wells = (0..512).map(|row| {
             let mut rows = [0; 16];
             rows[0] = row;
             NodeWell::pack(GEOMETRY, &Well::from_rows(rows))
         });
-        let mut wells = wells.filter(|well| layout().shard_of(well) == shard as usize);
-        wells.next().unwrap()
+        let wells = wells.filter(|well| layout().shard_of(well) == shard as usize);
+        let mut wells: Vec<NodeWell> = wells.collect();
+        wells.sort_unstable();
+        wells
     }
 
     fn part(shard: u32, wells: usize, last: bool) -> FrontierPart {
         FrontierPart {
             shard,
-            wells: vec![well(shard.min(2)); wells],
+            wells: self::wells(shard.min(2))[..wells].to_vec(),
             parents: vec![2; wells],
             last,
         }
@@ -235,7 +262,13 @@ mod tests {
         tokio::pin!(complete);
         let pending = tokio::time::timeout(std::time::Duration::ZERO, &mut complete).await;
         assert!(pending.is_err());
-        gather.add("w2", part(2, 1, true)).unwrap();
+        assert_eq!((gather.wells_of("w1"), gather.wells_of("w2")), (3, 0));
+        let next = FrontierPart {
+            wells: vec![wells(2)[1]],
+            ..part(2, 1, true)
+        };
+        gather.add("w2", next).unwrap();
+        assert_eq!(gather.wells_of("w2"), 2);
         complete.await;
         let shards = gather.take().unwrap();
         let lengths: Vec<usize> = shards.iter().map(|shard| shard.wells.len()).collect();
@@ -257,7 +290,13 @@ mod tests {
             wells: vec![well(2)],
             ..part(1, 1, true)
         };
+        let mut descending = part(1, 2, true);
+        descending.wells.reverse();
+        let mut repeated = part(1, 2, true);
+        repeated.wells[1] = repeated.wells[0];
         for (from, part, expected) in [
+            ("w1", descending, "not in ascending order"),
+            ("w1", repeated, "not in ascending order"),
             ("w1", other_shard, "not in the shard"),
             ("w3", part(1, 1, true), "is not a peer"),
             ("w1", part(2, 1, true), "does not own"),
@@ -271,10 +310,13 @@ mod tests {
             assert!(error.reason.contains(expected), "{error}");
         }
         let gather = gather();
+        gather.add("w2", part(2, 1, false)).unwrap();
+        let error = gather.add("w2", part(2, 1, false)).unwrap_err();
+        assert!(error.reason.contains("not in ascending order"), "{error}");
         gather.add("w1", part(1, 1, true)).unwrap();
         let error = gather.add("w1", part(1, 1, true)).unwrap_err();
         assert!(error.reason.contains("follows the last one"), "{error}");
-        gather.add("w2", part(2, 1, true)).unwrap();
+        gather.add("w2", part(2, 0, true)).unwrap();
         let error = gather.take().unwrap_err().to_string();
         assert!(error.contains("3 wells of the frontier, not 6"), "{error}");
     }

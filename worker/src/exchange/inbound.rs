@@ -2,7 +2,7 @@
 //! receives the children of the shards (ranges of well hashes) that it owns.
 
 use super::spot_check::{OriginSamples, Sample, Scorer, SpotCheck};
-use super::{FrontierGather, Traffic};
+use super::{ChildQuota, FrontierGather, Traffic};
 use hatebeam_env::{Env, watch};
 use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, FLOOR_INTERVAL, QUEUED_BATCHES};
@@ -55,6 +55,9 @@ pub(crate) struct InboundLoops {
     pub(crate) edges: Arc<Edges>,
     /// `None` if the frontier is known.
     pub(crate) gather: Option<Arc<FrontierGather>>,
+    /// Number of wells of each peer in the frontier, if it is known.
+    pub(crate) wells_of_peers: Arc<BTreeMap<String, u64>>,
+    pub(crate) quota: Arc<ChildQuota>,
     /// Children whose origins are checked when the frontier of all workers is known.
     pub(crate) samples: Arc<OriginSamples>,
     /// Number of wells in the frontier of all workers.
@@ -354,6 +357,17 @@ impl InboundExchange {
     }
 }
 
+impl InboundLoops {
+    /// Returns an error if a peer has sent more children than its wells can have.
+    fn check_quota(&self, from: &str, children: usize) -> Result<(), LinkError> {
+        let parents = match &self.gather {
+            Some(gather) => gather.wells_of(from),
+            None => self.wells_of_peers.get(from).copied().unwrap_or(0),
+        };
+        self.quota.add(from, parents, children)
+    }
+}
+
 impl Inbound {
     /// Accepts or refuses a stream, based on its header. Returns `None` if the stream must wait for its attempt.
     fn accept(&self, header: &StreamHeader) -> Option<Result<Accepted, LinkError>> {
@@ -446,6 +460,9 @@ impl Buffers {
                 "the batch has {} origins of children instead of {origins}",
                 batch.origins.len()
             )));
+        }
+        if let Some(loops) = &to.loops {
+            loops.check_quota(&sample.from, self.nodes.len())?;
         }
         let wells = to.loops.as_ref().map_or(0, |loops| loops.wells);
         if let Some(origin) = batch

@@ -9,12 +9,14 @@
 mod frontier;
 mod inbound;
 mod outbound;
+mod quota;
 mod spot_check;
 
 pub(crate) use frontier::{Expected, FrontierGather, ShardWells};
 pub use inbound::InboundExchange;
 pub(crate) use inbound::{EpochExchange, InboundControl, InboundLoops, Position};
 pub(crate) use outbound::{Outbound, PeerStreams};
+pub(crate) use quota::ChildQuota;
 pub(crate) use spot_check::SpotCheck;
 
 use crate::lock;

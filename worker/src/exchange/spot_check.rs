@@ -39,13 +39,35 @@ pub(super) struct Scorer {
     scores: Vec<i32>,
 }
 
-/// Maximum number of children whose origins are checked in a depth: some 100 ms of work. With more batches, each of the later
-/// children replaces a random one.
+/// Maximum number of children whose origins are checked in a depth: some 100 ms of work. With more batches, a random selection
+/// of their checked children.
 const MAX_SAMPLES: usize = 4096;
 
 /// Children whose origins are to be checked.
 #[derive(Default)]
-pub(crate) struct OriginSamples(Mutex<Vec<OriginSample>>);
+pub(crate) struct OriginSamples(Mutex<Samples>);
+
+#[derive(Default)]
+struct Samples {
+    /// A random selection of all children that were added, with equal probabilities.
+    selected: Vec<OriginSample>,
+    /// Number of children that were added.
+    added: u64,
+}
+
+impl Samples {
+    /// Adds a child, or lets it replace another one. `random` is a random number.
+    fn add(&mut self, sample: OriginSample, random: u64) {
+        self.added += 1;
+        if self.selected.len() < MAX_SAMPLES {
+            return self.selected.push(sample);
+        }
+        let at = random % self.added;
+        if let Some(replaced) = self.selected.get_mut(at as usize) {
+            *replaced = sample;
+        }
+    }
+}
 
 struct OriginSample {
     from: String,
@@ -56,25 +78,40 @@ struct OriginSample {
 impl OriginSamples {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        lock(&self.0).len()
+        lock(&self.0).selected.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self, child: &Node) -> usize {
+        let samples = lock(&self.0);
+        let selected = samples.selected.iter();
+        selected
+            .filter(|sample| sample.child.well == child.well)
+            .count()
     }
 
     /// Adds two children of a batch: those whose scores [`SpotCheck::is_good`] checks.
     pub(super) fn add(&self, nodes: &[Node], origins: &[Origin], sample: &Sample) {
+        let mut random = sample.random;
         for at in checked(nodes, sample).into_iter().flatten() {
+            // The number selects the child, too, and both children need different numbers.
+            random = mix(random);
             let new = OriginSample {
                 from: sample.from.clone(),
                 child: nodes[at],
                 origin: origins[at],
             };
-            let mut samples = lock(&self.0);
-            if samples.len() < MAX_SAMPLES {
-                samples.push(new);
-            } else {
-                samples[(sample.random >> 32) as usize % MAX_SAMPLES] = new;
-            }
+            lock(&self.0).add(new, random);
         }
     }
+}
+
+/// Returns a number that appears independent of `random`: the step of the generator SplitMix64.
+fn mix(random: u64) -> u64 {
+    let number = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
 }
 
 /// Returns the indices of the children of a batch that are checked: that with the highest score and a random one.
@@ -142,7 +179,7 @@ impl SpotCheck {
 
     /// Checks the origins of the samples and removes them. `past` are the games that lead to the parents.
     pub(super) fn check_origins(&self, past: &Past, samples: &OriginSamples) {
-        let samples = std::mem::take(&mut *lock(&samples.0));
+        let samples = std::mem::take(&mut *lock(&samples.0)).selected;
         for OriginSample {
             from,
             child,

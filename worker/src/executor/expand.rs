@@ -4,7 +4,7 @@
 use super::Executor;
 use crate::epoch::{BegunAttempt, Epoch};
 use crate::error::OrderError;
-use crate::exchange::{FrontierGather, InboundLoops, Outbound, PeerStreams, Position};
+use crate::exchange::{ChildQuota, FrontierGather, InboundLoops, Outbound, PeerStreams, Position};
 use crate::games::Games;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{ChangedWell, Expand, Expanded, Secret, StreamHeader};
@@ -42,9 +42,13 @@ impl Executor {
         let games = epoch.games.as_ref();
         let gather =
             games.and_then(|games| games.gather(epoch.geometry(), &epoch.assignment, order.wells));
+        let known = games.filter(|_| gather.is_none()).map(Games::known);
+        let wells_of_peers = known.map(|known| known.wells_of_peers(&epoch.assignment));
         let loops = attempt.edges.as_ref().map(|edges| InboundLoops {
             edges: Arc::clone(edges),
             gather: gather.clone(),
+            wells_of_peers: Arc::new(wells_of_peers.unwrap_or_default()),
+            quota: Arc::new(ChildQuota::new(epoch.geometry())),
             samples: Arc::default(),
             wells: order.wells,
         });

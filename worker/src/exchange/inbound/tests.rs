@@ -244,6 +244,8 @@ async fn children_with_wrong_origins_are_found() {
         let loops = InboundLoops {
             edges,
             gather: None,
+            wells_of_peers: Arc::new([("w1".to_owned(), 1)].into()),
+            quota: Arc::new(ChildQuota::new(GEOMETRY)),
             samples: Arc::default(),
             wells: 1,
         };
@@ -265,8 +267,44 @@ async fn children_with_wrong_origins_are_found() {
     }
 }
 
+#[tokio::test]
+async fn peer_cannot_send_more_children_than_its_wells_can_have() {
+    let (nodes, piece) = children_of_empty_well();
+    // 36 orientations and columns, and ten heights.
+    let allowed = 360 / nodes.len();
+    for (wells, batches, streams, refused) in [
+        (1, allowed, 1, false),
+        (1, allowed + 1, 1, true),
+        (1, allowed.div_ceil(2) + 1, 2, true),
+        (2, allowed + 1, 1, false),
+        (0, 1, 1, true),
+    ] {
+        let (control, exchange, candidates) = exchange();
+        let loops = InboundLoops {
+            edges: Arc::new(Edges::new(2)),
+            gather: None,
+            wells_of_peers: Arc::new([("w1".to_owned(), wells)].into()),
+            quota: Arc::new(ChildQuota::new(GEOMETRY)),
+            samples: Arc::default(),
+            wells: 2,
+        };
+        control.open(position(3, 7, 3), &candidates, Some(loops));
+        let batch = Batch {
+            children: batch::pack(GEOMETRY, &nodes, false).into(),
+            origins: vec![Origin { parent: 0, piece }; nodes.len()],
+        };
+        let mut last = Ok(0);
+        for _ in 0..streams {
+            last = send_batches(&exchange, header(3, 7, 3), vec![batch.clone(); batches]).await;
+        }
+        let kind = last.err().map(|error| error.kind);
+        let expected = refused.then_some(LinkErrorKind::BadMessage);
+        assert_eq!(kind, expected, "{wells} wells, {streams} times {batches}");
+    }
+}
+
 #[test]
-fn samples_of_origins_are_bounded() {
+fn samples_of_origins_are_bounded_and_keep_the_best_children() {
     let (nodes, piece) = children_of_empty_well();
     let (samples, origins) = (
         OriginSamples::default(),
@@ -274,7 +312,8 @@ fn samples_of_origins_are_bounded() {
     );
     let past = Past::new(GEOMETRY, &[Well::EMPTY]);
     let check = SpotCheck::new(&emulator(), spec(100).evaluator, &Frontier::default());
-    for batch in 0..3000_u64 {
+    let best = nodes.iter().max_by_key(|node| node.score).unwrap();
+    for batch in 0..30_000_u64 {
         let sample = Sample {
             from: format!("w{}", batch % 7),
             depth: 7,
@@ -283,6 +322,8 @@ fn samples_of_origins_are_bounded() {
         samples.add(&nodes, &origins, &sample);
     }
     assert_eq!(samples.len(), 4096);
+    // Half of the checked children are the best ones of their batches.
+    assert!(samples.count(best) > 1500, "{}", samples.count(best));
     check.check_origins(&past, &samples);
     assert_eq!((samples.len(), check.faults().len()), (0, 0));
 }
