@@ -114,7 +114,13 @@ impl RunQueue {
         runs.unread.remove(&manifest.name);
         let manifest = Arc::new(manifest.clone());
         match runs.entries.get_mut(&manifest.name) {
-            Some(entry) => entry.manifest = manifest,
+            Some(entry) => {
+                if !manifest.is_open() {
+                    // The note describes a delay or progress before the end of the run.
+                    entry.note = String::new();
+                }
+                entry.manifest = manifest;
+            }
             None => {
                 let entry = Entry {
                     note: String::new(),
@@ -450,5 +456,18 @@ mod tests {
         assert_eq!(queue.get("r").unwrap().note, "waiting for workers: 0 of 1");
         queue.note("r", String::new());
         assert_eq!(queue.get("r").unwrap().note, "depth 4 failed");
+    }
+
+    #[test]
+    fn end_of_run_clears_queue_note() {
+        let queue = RunQueue::default();
+        let mut manifest = manifest("r", 1);
+        queue.put(&manifest);
+        queue.note("r", "reading back the best game".to_owned());
+        queue.put(&manifest);
+        assert_eq!(queue.get("r").unwrap().note, "reading back the best game");
+        manifest.state = RunState::Finished;
+        queue.put(&manifest);
+        assert_eq!(queue.get("r").unwrap().note, "");
     }
 }

@@ -34,9 +34,12 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
     let keep = keep.map_err(|error| format!("keep: {error}"))?;
     spec.check_keep(keep).map_err(|error| error.to_string())?;
     let evaluator = &spec.evaluator;
+    let measured = ModelInputs::measured(evaluator.kind, evaluator.quiescence, program_constants());
     let model = ModelInputs {
         puts_per_second: PriceTable::get().s3.puts_per_second,
-        ..ModelInputs::measured(evaluator.kind, evaluator.quiescence, program_constants())
+        // Every worker needs the memory for the loop rule in addition to that for its share of the beam.
+        memory_base: measured.memory_base + memory_of_loops(spec.width, spec.loops) as f64,
+        ..measured
     };
     let max_depth = (form.max_depth > 0).then_some(form.max_depth);
     let start = spec.start_depth();
@@ -47,19 +50,17 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
         beam: Beam::new(spec.width, (form.shards > 0).then_some(form.shards)),
         depths,
         kept_share: keep.share(depths[1]),
-        workers: workers.map(|one| worker(one, spec)).collect(),
-        runs: request.runs.iter().filter_map(earlier_run).collect(),
+        workers: workers.map(worker).collect(),
+        runs: request
+            .runs
+            .iter()
+            .filter_map(|run| earlier_run(run, spec))
+            .collect(),
         prices,
     }))
 }
 
-fn worker(worker: &v1::WorkerStatus, spec: &RunSpec) -> EstimateWorker {
-    // Every worker needs this memory for the loop rule, and the rest for its share of the beam. 0 means unknown.
-    let for_loops = memory_of_loops(spec.width, spec.loops);
-    let memory_bytes = match worker.memory_bytes {
-        0 => 0,
-        bytes => bytes.saturating_sub(for_loops).max(1),
-    };
+fn worker(worker: &v1::WorkerStatus) -> EstimateWorker {
     let machine = worker.machine.clone().unwrap_or_default();
     EstimateWorker {
         machine: Machine {
@@ -69,13 +70,20 @@ fn worker(worker: &v1::WorkerStatus, spec: &RunSpec) -> EstimateWorker {
             ..Machine::default()
         },
         threads: worker.threads,
-        memory_bytes,
+        memory_bytes: worker.memory_bytes,
     }
 }
 
-/// Returns `None` if the run's specification is invalid, because the depth at which the run began is then unknown.
-fn earlier_run(run: &v1::RunStatus) -> Option<EarlierRun> {
+/// Returns the facts of an earlier run whose speed can be used for a run with the specification `wanted`. Returns `None` if
+/// the earlier run scored wells in another way or had another loop rule, or if its specification is invalid.
+fn earlier_run(run: &v1::RunStatus, wanted: &RunSpec) -> Option<EarlierRun> {
     let spec: RunSpec = serde_json::from_str(&run.spec).ok()?;
+    let is_equal = spec.evaluator.kind == wanted.evaluator.kind
+        && spec.evaluator.quiescence == wanted.evaluator.quiescence
+        && spec.loops == wanted.loops;
+    if !is_equal {
+        return None;
+    }
     Some(EarlierRun {
         name: run.name.clone(),
         width: run.width,
@@ -90,7 +98,7 @@ mod tests {
     use crate::driver::missing_memory;
     use crate::registry::Member;
     use hatebeam_runs::{LoopRule, Manifest, Retention};
-    use hatebeam_search::{MIN_SHARD_WELLS, Quiescence, ShardLayout};
+    use hatebeam_search::{EvaluatorKind, MIN_SHARD_WELLS, Quiescence, ShardLayout};
     use serde_json::json;
 
     fn request(width: u64, keep: &str) -> EstimateRequest {
@@ -129,13 +137,48 @@ mod tests {
                 ..v1::RunStatus::default()
             }
         };
-        let depths = |run: &v1::RunStatus| earlier_run(run).map(|earlier| earlier.depths);
+        let wanted = request(20, "").form.spec;
+        let depths = |run: &v1::RunStatus| earlier_run(run, &wanted).map(|earlier| earlier.depths);
         let replay = json!({ "replay": { "base2048": "", "piece": 101 } });
         assert_eq!(depths(&run(json!("empty"), 140)), Some(140));
         assert_eq!(depths(&run(replay.clone(), 140)), Some(40));
         // The run has not committed a depth yet.
         assert_eq!(depths(&run(replay, 0)), Some(0));
         assert_eq!(depths(&v1::RunStatus::default()), None);
+    }
+
+    #[test]
+    fn speed_of_run_with_other_evaluator_or_loop_rule_is_not_used() {
+        let earlier = v1::RunStatus {
+            spec: serde_json::to_string(&request(10, "").form.spec).unwrap(),
+            ..v1::RunStatus::default()
+        };
+        let is_used = |change: fn(&mut RunSpec)| {
+            let mut wanted = request(20, "").form.spec;
+            change(&mut wanted);
+            earlier_run(&earlier, &wanted).is_some()
+        };
+        assert!(is_used(|_| {}));
+        assert!(!is_used(|spec| spec.loops = LoopRule::Exact));
+        assert!(!is_used(|spec| spec.evaluator.kind = EvaluatorKind::Plain));
+        assert!(!is_used(
+            |spec| spec.evaluator.quiescence = Quiescence::First
+        ));
+    }
+
+    #[test]
+    fn memory_warning_names_the_whole_memory_of_the_worker() {
+        let mut request = request(1 << 30, "");
+        request.form.spec.loops = LoopRule::Exact;
+        request.workers = vec![v1::WorkerStatus {
+            threads: 4,
+            memory_bytes: 24_000_000_000,
+            ..v1::WorkerStatus::default()
+        }];
+        let estimate = estimate(&request, ObjectStorePrices::default()).unwrap();
+        let warning = estimate.warnings.iter().find(|one| one.contains("fit"));
+        let warning = warning.unwrap();
+        assert!(warning.contains("only 24.0 GB"), "{warning}");
     }
 
     #[test]
