@@ -9,7 +9,7 @@ pub enum NameError {
     #[error("there is no run {0:?}")]
     Unknown(String),
     /// Several run names begin with the wanted name.
-    #[error("'{wanted}' is ambiguous ({first} or {second}): give more of the name")]
+    #[error("'{wanted}' is ambiguous ({}): give more of the name", matches_text(first, second, *more))]
     Ambiguous {
         /// The wanted name.
         wanted: String,
@@ -17,10 +17,20 @@ pub enum NameError {
         first: String,
         /// Another run name that begins with the wanted name.
         second: String,
+        /// Number of further run names that begin with the wanted name.
+        more: usize,
     },
 }
 
-/// Returns the run whose name equals `wanted`, or else the only run whose name begins with `wanted`.
+fn matches_text(first: &str, second: &str, more: usize) -> String {
+    match more {
+        0 => format!("{first} or {second}"),
+        more => format!("{first}, {second} and {more} more"),
+    }
+}
+
+/// Returns the run whose name equals `wanted`, or else the only run whose name begins with `wanted`. Runs whose names begin
+/// with `wanted` and a dash take precedence, so that the name of a wider run does not make a width ambiguous.
 ///
 /// # Errors
 /// Returns a [`NameError`] if there is no such run, several names match, or `wanted` is empty and matches no
@@ -33,13 +43,22 @@ pub fn find_by_name<'a, T>(
     if let Some(exact) = runs.iter().find(|run| name(run) == wanted) {
         return Ok(exact);
     }
-    let mut matching = runs.iter().filter(|run| name(run).starts_with(wanted));
-    match (matching.next(), matching.next()) {
-        (Some(only), None) if !wanted.is_empty() => Ok(only),
-        (Some(first), Some(second)) => Err(NameError::Ambiguous {
+    let matches = |run: &T| name(run).starts_with(wanted);
+    let has_dash = |run: &T| {
+        let rest = name(run).strip_prefix(wanted);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    };
+    let mut matching: Vec<&T> = runs.iter().filter(|run| matches(run)).collect();
+    if matching.iter().any(|run| has_dash(run)) {
+        matching.retain(|run| has_dash(run));
+    }
+    match matching[..] {
+        [only] if !wanted.is_empty() => Ok(only),
+        [first, second, ref others @ ..] => Err(NameError::Ambiguous {
             wanted: wanted.to_owned(),
             first: name(first).to_owned(),
             second: name(second).to_owned(),
+            more: others.len(),
         }),
         _ => Err(NameError::Unknown(wanted.to_owned())),
     }
@@ -62,6 +81,13 @@ mod tests {
         for unknown in ["plain-77", "knewjade"] {
             assert_eq!(find(unknown), Err(NameError::Unknown(unknown.to_owned())));
         }
+        let runs = ["beam-1000-a", "beam-10000-b", "beam-10000-c", "beam-2-d"];
+        let find = |wanted| find_by_name(&runs, |run| run, wanted);
+        assert_eq!(find("beam-1000"), Ok(&"beam-1000-a"));
+        let error = find("beam").unwrap_err().to_string();
+        let expected =
+            "'beam' is ambiguous (beam-1000-a, beam-10000-b and 2 more): give more of the name";
+        assert_eq!(error, expected);
         let single = find_by_name(&["a"], |run| run, "");
         assert_eq!(single, Err(NameError::Unknown(String::new())));
     }
