@@ -48,10 +48,7 @@ impl Endpoint {
             &Limits::default(),
         )
         .await;
-        let channel = connected.map_err(|source| ClientError::Connect {
-            uri: self.uri.clone(),
-            source: Box::new(source),
-        })?;
+        let channel = connected.map_err(|cause| ClientError::Connect(Box::new(cause)))?;
         let client = RunsClient::with_interceptor(channel, Bearer::new(self.token.as_ref()));
         Ok(client
             .max_decoding_message_size(MAX_MESSAGE)

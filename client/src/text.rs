@@ -62,13 +62,13 @@ fn limits_of(run: &v1::RunStatus) -> Vec<String> {
 /// Describes a run in one or more lines, without a final line break.
 pub fn run_text(run: &v1::RunStatus) -> String {
     let mut text = format!(
-        "{}  {}  depth {}  {} lines  {:.0} s  {} MB",
+        "{}  {}  depth {}  {}  {:.0} s  {}",
         run.name,
         run.state().name(),
         run.depth,
-        run.best_lines,
+        count(u64::from(run.best_lines), "line"),
         run.seconds,
-        run.stored_bytes / 1_000_000
+        bytes(run.stored_bytes)
     );
     if !run.note.is_empty() {
         let _ = write!(text, "\n  {}", run.note);
@@ -161,6 +161,18 @@ mod tests {
             text.ends_with("; the price of 2 workers is unknown"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn run_text_rounds_stored_bytes_and_counts_lines() {
+        let run = v1::RunStatus {
+            best_lines: 1,
+            stored_bytes: 508_000,
+            ..v1::RunStatus::default()
+        };
+        let text = run_text(&run);
+        assert!(text.contains("  1 line  "), "{text}");
+        assert!(text.contains("508 kB"), "{text}");
     }
 
     #[test]
