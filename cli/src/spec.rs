@@ -4,6 +4,7 @@ use crate::args::{EvaluatorArg, ReplayInput, loop_rule_parser, parse_wells, quie
 use crate::input::Replay;
 use crate::output::Failure;
 use anyhow::Context;
+use clap::builder::RangedU64ValueParser;
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
 use hatebeam_runs::{LoopRule, NamedWeights, RunSpec, Start, WeightsFile, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Network, Quiescence};
@@ -26,8 +27,8 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
     /// Loop rule of HATETRIS, which changes a piece if a well of the game would occur again: `ignore` searches without the
-    /// rule and cuts games short where it applies; `exact` applies it, on one machine only, and keeps the wells of all
-    /// depths [default: exact for networks that have learned from own games, such as selftaught, and ignore for others]
+    /// rule and cuts games short where it applies; `exact` applies it, and keeps the wells of all depths [default: exact for
+    /// networks that have learned from own games, such as selftaught, and ignore for others]
     #[arg(long, value_name = "RULE", value_parser = loop_rule_parser(), ignore_case = true)]
     loops: Option<LoopRule>,
     /// TOML file with the evaluator and its weights
@@ -36,11 +37,13 @@ pub(crate) struct SpecArgs {
     /// Set a weight, such as holes=12.5; can be repeated
     #[arg(long = "weight", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     weight: Vec<String>,
-    /// Columns of the well, 4 to 16
+    /// Columns of the well, 4 to 16; the well can have at most 160 cells
     #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(4..=16))]
     columns: usize,
     /// Rows of the well below the bar, 1 to 16
     #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=16))]
     rows: usize,
     /// Clear full rows even if the piece reaches above the bar, as a HATETRIS emulator from 2022 does
     #[arg(long)]
@@ -59,8 +62,7 @@ pub(crate) struct SpecArgs {
 impl SpecArgs {
     /// Builds and checks the specification.
     pub(crate) fn spec(&self) -> anyhow::Result<RunSpec> {
-        let geometry = Geometry::new(self.columns, self.rows)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let geometry = Geometry::new(self.columns, self.rows)?;
         let rules = Rules {
             clear_above_bar: self.clear_above_bar,
         };

@@ -59,7 +59,7 @@ impl FromStr for Retention {
 
     fn from_str(text: &str) -> Result<Retention, NotRetention> {
         match text {
-            "all" | "1" => Ok(Retention::All),
+            "all" => Ok(Retention::All),
             "last" => Ok(Retention::Last),
             _ => match text.parse() {
                 Ok(every) if (2..=MAX_GAP).contains(&every) => Ok(Retention::Every(every)),
@@ -120,8 +120,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(keep));
             assert_eq!(keep.to_string(), text);
         }
-        assert_eq!("1".parse(), Ok(Retention::All));
-        for text in ["", "0", "7", "-2", "first", "2.5"] {
+        for text in ["", "0", "1", "7", "-2", "first", "2.5"] {
             assert!(text.parse::<Retention>().is_err(), "{text}");
         }
     }

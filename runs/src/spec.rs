@@ -198,7 +198,7 @@ pub enum SpecError {
         pieces: usize,
     },
     /// The run needs the tables of all depths, but the retention rule drops some.
-    #[error("a run with loops: exact needs the wells of all depths, but keeps {0}: keep all")]
+    #[error("a run with loops: exact needs the wells of all depths, but keeps {0}: use --keep all")]
     Keep(Retention),
     /// The replay clears more rows than a node can count.
     #[error("the replay to start from clears {0} lines: at most 65,000 are supported")]

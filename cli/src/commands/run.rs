@@ -203,6 +203,8 @@ impl SearchArgs {
     /// Returns an error if a new run does not fit in memory or on the disk, unless --ignore-limits is given.
     fn check_limits(&self, spec: &RunSpec, state: &StateFolder) -> anyhow::Result<()> {
         let width = spec.width;
+        let keep = self.keep.unwrap_or_else(|| spec.default_keep());
+        spec.check_keep(keep)?;
         let threads = self.threads.count();
         let least = memory_needed(width, threads);
         let memory = least
@@ -213,7 +215,6 @@ impl SearchArgs {
             .map_or(DEPTHS, |max| max.saturating_sub(spec.start_depth()))
             .max(1);
         let disk = |keep| disk_needed(width, depths, keep);
-        let keep = self.keep.unwrap_or_else(|| spec.default_keep());
         let free = free_bytes(state.root())?;
         if self.has_notes() {
             output::note(format_args!(
@@ -238,21 +239,13 @@ impl SearchArgs {
             );
         }
         if disk(keep) > free {
-            let all = [2, 4, 6].map(Retention::Every);
-            let smaller = all.into_iter().chain([Retention::Last]);
-            let fits = |other: &Retention| {
-                other.share(depths) < keep.share(depths) && disk(*other) <= free
-            };
-            let alternative = smaller.into_iter().find(fits);
-            let alternative = alternative.map_or(String::new(), |keep| {
-                format!("pass --keep {keep} for {}, ", bytes(disk(keep)))
-            });
             bail!(
-                "{depths} depths of {width} wells need {} of disk, and {} is free in {}: {alternative}name another \
+                "{depths} depths of {width} wells need {} of disk, and {} is free in {}: {}name another \
                  folder with --state, or pass --ignore-limits (a full disk damages no committed depth)",
                 bytes(disk(keep)),
                 bytes(free),
-                state.root().display()
+                state.root().display(),
+                keep_remedy(spec, keep, depths, free)
             );
         }
         Ok(())
@@ -406,6 +399,25 @@ fn memory_remedy(fits: u64) -> String {
     }
 }
 
+/// Returns the part of a remedy that suggests a retention rule with which a run fits on a disk with `free` bytes. It is empty
+/// if the run accepts no such rule.
+fn keep_remedy(spec: &RunSpec, keep: Retention, depths: u32, free: u64) -> String {
+    let disk = |keep| disk_needed(spec.width, depths, keep);
+    let fits = |other: &Retention| {
+        let is_smaller = other.share(depths) < keep.share(depths) && disk(*other) <= free;
+        is_smaller && spec.check_keep(*other).is_ok()
+    };
+    let all = [2, 4, 6].map(Retention::Every);
+    let alternative = all.into_iter().chain([Retention::Last]).find(fits);
+    alternative.map_or(String::new(), |keep| {
+        let limitation = match keep {
+            Retention::Last => " (no game can then be read back)",
+            _ => "",
+        };
+        format!("pass --keep {keep} for {}{limitation}, ", bytes(disk(keep)))
+    })
+}
+
 /// Shows how far reading the best game back has come. With few columns, a well has thousands of possible parents, so
 /// reading back can take minutes.
 fn reading_line(run: &Run, progress: &Arc<AtomicU32>) -> ProgressLine {
@@ -420,6 +432,8 @@ fn reading_line(run: &Run, progress: &Arc<AtomicU32>) -> ProgressLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hatebeam_runs::LoopRule;
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 
     #[test]
     fn remedy_for_too_little_memory_names_only_possible_widths() {
@@ -428,6 +442,26 @@ mod tests {
             "pass --width 7 or less, or --ignore-limits"
         );
         assert!(!memory_remedy(0).contains("--width"));
+    }
+
+    #[test]
+    fn remedy_for_full_disk_names_only_rules_that_the_run_accepts() {
+        let kind = EvaluatorKind::Plain;
+        let evaluator = EvaluatorSpec {
+            kind,
+            quiescence: Quiescence::Off,
+            weights: Weights::default(),
+        };
+        let mut spec = RunSpec::new(1_000_000, evaluator);
+        let free = |keep| disk_needed(spec.width, 300, keep);
+        let (quarter, last) = (free(Retention::Every(4)), free(Retention::Last));
+        let remedy = keep_remedy(&spec, Retention::All, 300, quarter);
+        assert!(remedy.starts_with("pass --keep 4 for "), "{remedy}");
+        let remedy = keep_remedy(&spec, Retention::All, 300, last);
+        assert!(remedy.contains("--keep last"), "{remedy}");
+        assert!(remedy.contains("no game can then be read back"), "{remedy}");
+        spec.loops = LoopRule::Exact;
+        assert_eq!(keep_remedy(&spec, Retention::All, 300, quarter), "");
     }
 
     #[test]

@@ -41,10 +41,9 @@ pub(crate) struct SubmitArgs {
     keep: Option<Retention>,
     /// Number of shards per depth at first, 1 to 4096; the coordinator splits shards for many workers or threads. A later
     /// submission of the same run cannot change it [default: one per million wells, at least 64]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
-    shards: u32,
-    /// Show the progress of the run until it ends
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    shards: Option<u32>,
+    /// Show the progress of the run until it ends; Ctrl-C ends the command, but not the run
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -61,7 +60,7 @@ impl SubmitArgs {
             let mut client = self.client.connect().await?;
             let request = v1::SubmitRequest {
                 spec: serde_json::to_string(&spec)?,
-                shards: self.shards,
+                shards: self.shards.unwrap_or(0),
                 keep: self.keep.map_or_else(String::new, String::from),
                 max_depth: self.max_depth,
                 max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
