@@ -1,6 +1,6 @@
 //! Groups of arguments that several commands share, and parsers of values.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_cost::MAX_HOURS;
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
@@ -120,6 +120,17 @@ fn named_parser<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
+/// Returns a parser of the enemies whose whole game tree can be searched.
+pub(crate) fn solved_enemy_parser() -> impl TypedValueParser<Value = Enemy> {
+    let supported = [
+        Enemy::Hatetris,
+        Enemy::Mild,
+        Enemy::Lovetris,
+        Enemy::Burgiel,
+    ];
+    named_parser(supported, Enemy::name)
+}
+
 pub(crate) fn enemy_parser() -> impl TypedValueParser<Value = Enemy> {
     named_parser(Enemy::ALL, Enemy::name)
 }
@@ -204,6 +215,12 @@ impl NetworkArgs {
         let Some(path) = &self.evaluator else {
             return Ok(());
         };
+        let shipped = path.to_str().and_then(Network::shipped);
+        ensure!(
+            shipped.is_none() || path.exists(),
+            "the network {} is part of the program, so its file is not needed: omit --evaluator",
+            path.display()
+        );
         if EvaluatorArg::File(path.clone()).load()? == kind {
             return Ok(());
         }

@@ -56,8 +56,8 @@ fn invalid_options_are_refused() {
         (&["--width", "3"], 2, "width"),
         (
             &["--enemy", "brzustowski", "--height", "4"],
-            1,
-            "remembers earlier wells",
+            2,
+            "[possible values: hatetris, mild, lovetris, burgiel]",
         ),
         (&["--memory", "1"], 2, "64"),
         (&["--threads", "0"], 2, "--threads"),
@@ -81,4 +81,12 @@ fn invalid_options_are_refused() {
         assert_eq!(result.code, code, "{args:?} {result:?}");
         assert!(result.err.contains(expected), "{args:?} {}", result.err);
     }
+}
+
+#[test]
+fn default_height_can_be_solved_and_no_header_precedes_an_error() {
+    let solved = run(&["solve", "--width", "5", "--json"]).json();
+    assert_eq!(solved["height"], 6);
+    let refused = run(&["solve", "--height", "14"]);
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""));
 }

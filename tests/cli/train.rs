@@ -197,6 +197,10 @@ fn run_names_its_network_and_refuses_a_damaged_or_unneeded_one() {
     let with_file = ["resume", other.name(), "--evaluator", path];
     let error = state.run(&with_file).error(1);
     assert!(error.contains("the run has the evaluator plain"), "{error}");
+    let error = state
+        .run(&["resume", found.name(), "--evaluator", "network"])
+        .error(1);
+    assert!(error.contains("is part of the program"), "{error}");
     let mut damaged = network.clone();
     damaged[100_000] ^= 1;
     fs::write(path, damaged).unwrap();

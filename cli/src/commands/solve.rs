@@ -1,6 +1,6 @@
 //! `hatebeam solve`: search the whole game tree of a small well.
 
-use crate::args::{ThreadsArgs, VariantArgs, enemy_parser};
+use crate::args::{ThreadsArgs, VariantArgs, solved_enemy_parser};
 use crate::output::{self, Failure};
 use anyhow::Context;
 use hatebeam_game::{Encoding, Enemy, encode};
@@ -18,14 +18,20 @@ use std::time::{Duration, Instant};
 
 const HELP: &str = include_str!("../../help/solve.txt").trim_ascii_end();
 
+/// Default height. A well with 10 columns and the standard height has more cells than a search supports.
+const DEFAULT_HEIGHT: &str = "6";
+
+const HEIGHT_HELP: &str =
+    "Rows of the well below the bar, 1 to 16; the well can have at most 128 cells";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("height", |height| height.default_value(DEFAULT_HEIGHT).help(HEIGHT_HELP)))]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     variant: VariantArgs,
     /// Algorithm that chooses the pieces: hatetris, mild, lovetris or burgiel
     #[arg(long, value_name = "ENEMY", default_value = Enemy::Hatetris.name())]
-    #[arg(value_parser = enemy_parser(), ignore_case = true)]
+    #[arg(value_parser = solved_enemy_parser(), ignore_case = true)]
     enemy: Enemy,
     /// Maximum memory in MiB [default: half of the available memory]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(64..=16_777_216))]
@@ -68,15 +74,18 @@ impl SolveArgs {
         let resources = self.resources()?;
         let started = Instant::now();
         let cancel = stop_flag()?;
-        if !self.json {
-            output::print("pieces           wells       time\n")?;
-        }
         let mut printed = Ok(());
         let mut print_level = |level: usize, wells: u64| {
             if !self.json && printed.is_ok() {
                 show_progress("");
                 let time = duration(started.elapsed());
-                printed = output::print(format_args!("{level:>6}  {wells:>14}  {time:>9}\n"));
+                // The header is printed only now, so that it does not precede the error for an unsupported search.
+                let header = match level {
+                    0 => "pieces           wells       time\n",
+                    _ => "",
+                };
+                printed =
+                    output::print(format_args!("{header}{level:>6}  {wells:>14}  {time:>9}\n"));
             }
         };
         let progress = Arc::<Progress>::default();
