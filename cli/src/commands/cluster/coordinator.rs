@@ -59,6 +59,7 @@ impl CoordinatorArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let server = &self.server;
         let _logs = server.start("coordinator", self.listen)?;
+        server.check_advertised(self.advertise.as_deref())?;
         let tokens = server.tls.tokens()?;
         let events = self.hooks.start()?;
         block_on(async {

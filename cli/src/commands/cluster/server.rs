@@ -3,10 +3,11 @@
 use super::args::{StoreArgs, TlsArgs};
 use super::observe::MetricsArgs;
 use crate::args::{SpanArgs, log_format_parser};
+use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatebeam_cost::{MAX_PRICE, Market, Micros};
 use hatebeam_host::GivenMachine;
-use hatebeam_net::check_bind;
+use hatebeam_net::{check_address, check_bind};
 use hatebeam_telemetry::{LogFormat, Logs};
 use std::net::SocketAddr;
 use tracing::level_filters::LevelFilter;
@@ -46,6 +47,14 @@ impl ServerArgs {
         check_bind(listen, self.tls.dir().is_some(), self.insecure_bind)?;
         self.metrics.check(self.insecure_bind)?;
         Ok(logs)
+    }
+
+    /// Checks the address of --advertise.
+    pub(super) fn check_advertised(&self, uri: Option<&str>) -> anyhow::Result<()> {
+        let Some(uri) = uri else {
+            return Ok(());
+        };
+        check_address(uri, self.tls.dir().is_some()).context("invalid --advertise")
     }
 }
 

@@ -68,14 +68,15 @@ impl StatusArgs {
             let _ = writeln!(text, "{}", run_text(run));
         }
         if runs.is_empty() {
-            text.push_str("There are no runs. Submit one with `hatebeam submit`.\n");
+            output::note("no runs; submit one with `hatebeam submit`");
+        } else if !workers.workers.is_empty() {
+            text.push('\n');
         }
-        text.push('\n');
         for worker in &workers.workers {
             let _ = writeln!(text, "{}", worker_text(worker));
         }
         if workers.workers.is_empty() {
-            text.push_str("There are no workers. Start one with `hatebeam worker`.\n");
+            output::note("no workers; start one with `hatebeam worker`");
         }
         let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64;
         text.push_str(&deadline_text(workers.deadline_ms, since_1970));

@@ -9,7 +9,6 @@ use hatebeam_host::{
     stop_reason,
 };
 use hatebeam_metrics::Registry;
-use hatebeam_net::check_address;
 use hatebeam_worker::{Process, work};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -55,9 +54,7 @@ impl WorkerArgs {
             );
         }
         let tls = server.tls.member("worker");
-        if let Some(uri) = &self.advertise {
-            check_address(uri, tls.is_some()).context("invalid --advertise")?;
-        }
+        server.check_advertised(self.advertise.as_deref())?;
         let token = server.tls.token()?;
         let name = self.name.clone().unwrap_or_else(process_name);
         let dir = self.scratch_dir(&name)?;
