@@ -92,9 +92,23 @@ impl Replay {
             Source::Argument(path) if Path::new(path).is_file() => {
                 format!("{source} (it is the name of a file: pass it with --file)")
             }
-            _ => source.to_string(),
+            _ => match replays_in(&text) {
+                0 | 1 => source.to_string(),
+                many => {
+                    format!("{source} (it contains {many} replays, one per line: pass one of them)")
+                }
+            },
         })
     }
+}
+
+/// Returns the number of replays in a text with one replay per line, or 0 if a line is not a replay. Like in
+/// [`read_replays`], empty lines and lines that begin with `#` are ignored.
+fn replays_in(text: &str) -> usize {
+    let lines = text.lines().map(str::trim);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let decoded = lines.try_fold(0, |count, line| decode(line).map(|_| count + 1));
+    decoded.unwrap_or(0)
 }
 
 /// Reads a file with one replay per line. Returns the keys of each replay with the number of its line. Empty lines and
@@ -349,6 +363,14 @@ mod tests {
         let text = error(Source::File(Path::new("x")).read_from(io::repeat(b'D'), REPLAYS));
         let expected = "x is larger than 64 MiB: a file of replays can have at most 64 MiB";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn text_with_one_replay_per_line_is_recognized() {
+        let keys = [Key::Down; 20];
+        let line = hatebeam_game::encode(&keys, Encoding::Base2048);
+        assert_eq!(replays_in(&format!("# two games\n{line}\n\n{line}\n")), 2);
+        assert_eq!(replays_in(&format!("{line}\nno replay\n")), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use hatebeam_host::INTERRUPTED;
+use hatebeam_store::{StoreError, write_whole};
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -110,7 +111,7 @@ pub(crate) fn check_distinct(files: &[OutputFile<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that [`write_whole`](hatebeam_store::write_whole) can write a file, before work that takes long. Creates a temporary file in its folder and
+/// Checks that [`write_file`] can write a file, before work that takes long. Creates a temporary file in its folder and
 /// removes the temporary file. Does not check a link, a device or a pipe, because opening a pipe is visible to its reader.
 pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", path.display());
@@ -126,6 +127,16 @@ pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
     let temporary = path.with_file_name(name);
     File::create_new(&temporary).with_context(context)?;
     fs::remove_file(&temporary).with_context(context)
+}
+
+/// Writes a file like [`write_whole`]. The error says what could not be done.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    match write_whole(path, bytes) {
+        Err(StoreError::Io { error, .. }) => {
+            Err(error).with_context(|| format!("cannot write {}", path.display()))
+        }
+        written => Ok(written?),
+    }
 }
 
 /// Error context for a failed write of results.

@@ -119,7 +119,7 @@ pub enum CertsError {
         days: u32,
     },
     /// An operation on a file or folder failed.
-    #[error("{}: {reason}", path.display())]
+    #[error("cannot use {}: {reason}", path.display())]
     Io {
         /// Path of the file or folder.
         path: PathBuf,

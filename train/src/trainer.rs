@@ -65,7 +65,7 @@ pub enum TrainError {
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// A file of the training run cannot be read or written.
-    #[error("{0}")]
+    #[error("cannot use {}", .0.display())]
     File(PathBuf, #[source] std::io::Error),
     /// Another process uses the folder.
     #[error("{} is used by another process: wait until it ends, or choose another folder", .0.display())]

@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 1 << 30;
 #[non_exhaustive]
 pub enum JournalError {
     /// The file cannot be read or written.
-    #[error("{}", path.display())]
+    #[error("cannot use {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -122,7 +122,7 @@ pub enum SearchError {
     #[error("cannot create threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     /// The folder or a file in it cannot be written.
-    #[error("{}", .0.display())]
+    #[error("cannot write {}", .0.display())]
     File(PathBuf, #[source] io::Error),
     /// The objective stopped the search.
     #[error("the search was interrupted")]

@@ -4,7 +4,6 @@ use crate::output::{self, Failure};
 use anyhow::{Context, bail};
 use clap::{Command, Subcommand};
 use hatebeam_config::{ConfigError, File, Location, Problem, Setting, commands, example, table};
-use hatebeam_store::write_whole;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -188,7 +187,7 @@ impl InitArgs {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
-        write_whole(&path, text.as_bytes())?;
+        output::write_file(&path, text.as_bytes())?;
         output::print(format_args!("{}\n", path.display()))
     }
 }

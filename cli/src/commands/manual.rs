@@ -8,7 +8,6 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use hatebeam_report::count;
-use hatebeam_store::write_whole;
 use std::fs;
 use std::path::PathBuf;
 
@@ -61,7 +60,7 @@ impl ManArgs {
         let mut pending = vec![&all];
         while let Some(command) = pending.pop() {
             let path = dir.join(format!("{}.1", title(command)));
-            write_whole(&path, page(command)?.as_bytes())?;
+            output::write_file(&path, page(command)?.as_bytes())?;
             written += 1;
             pending.extend(command.get_subcommands());
         }

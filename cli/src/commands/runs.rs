@@ -9,7 +9,7 @@ use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
 use hatebeam_runs::{Retention, Run, RunHead, copy_replays, remove_run_folder, result_of};
-use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs, write_whole};
+use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs};
 use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
 use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write as _};
@@ -287,7 +287,7 @@ impl ReportArgs {
             None => PathBuf::from(format!("{name}.html")),
         };
         let path = std::path::absolute(&path).with_context(|| path.display().to_string())?;
-        write_whole(&path, page.as_bytes())?;
+        output::write_file(&path, page.as_bytes())?;
         output::print(format_args!("{}\n", path.display()))
     }
 }

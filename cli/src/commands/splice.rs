@@ -11,7 +11,6 @@ use hatebeam_game::{
 use hatebeam_host::stop_flag;
 use hatebeam_report::{count, duration, grouped};
 use hatebeam_splice::{MAX_WELLS, RoundProgress, Settings, Splicer, Step, TRIES, Watch};
-use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 use std::path::{Path, PathBuf, absolute};
@@ -182,14 +181,14 @@ impl SpliceArgs {
             {
                 written = splicer.pieces();
                 let replay = encode(&keys_of(splicer, over)?, Encoding::Base2048);
-                write_whole(out, (replay + "\n").as_bytes())?;
+                output::write_file(out, (replay + "\n").as_bytes())?;
             }
             if let Some(path) = &self.graph
                 && is_new_graph
             {
                 let wells = splicer.graph().iter();
                 let lines = wells.map(|well| well.to_hex(Geometry::STANDARD) + "\n");
-                write_whole(path, lines.collect::<String>().as_bytes())?;
+                output::write_file(path, lines.collect::<String>().as_bytes())?;
             }
             let watch = StepWatch {
                 cancel,

@@ -109,7 +109,7 @@ impl TrainArgs {
         folder.save(trainer)?;
         let report = self.folder.join("report.html");
         replace_file(&report, trainer.report().as_bytes())
-            .with_context(|| report.display().to_string())
+            .with_context(|| format!("cannot write {}", report.display()))
     }
 
     /// Reads `--recipe`.

@@ -68,7 +68,7 @@ impl Method {
     /// Returns a one-line description of the method.
     pub fn description(self) -> &'static str {
         match self {
-            Method::Simplers => "Simple(x): global, deterministic, for at most six weights",
+            Method::Simplers => "Simple(x): global, deterministic, practical for up to six weights",
             Method::Genetic => "real-valued genetic algorithm with decreasing mutations",
             Method::Brenman => "Brenman's genetic algorithm, which measures survivors again",
             Method::Swarm => "particle swarm",

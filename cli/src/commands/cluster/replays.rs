@@ -12,7 +12,6 @@ use hatebeam_client::ClientError;
 use hatebeam_proto::v1;
 use hatebeam_report::{Format, GameFiles, date};
 use hatebeam_runs::{GameResult, Manifest, RunSpec, end_in_words};
-use hatebeam_store::write_whole;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -204,7 +203,7 @@ impl ListArgs {
             );
         }
         if lines.is_empty() {
-            text.push_str("No run has finished yet.\n");
+            output::note("no run has finished yet");
         }
         output::print(text)
     }
@@ -242,7 +241,7 @@ fn write(files: &GameFiles, format: Format, out: Option<&Path>) -> anyhow::Resul
     } else {
         out.to_owned()
     };
-    write_whole(&path, file.text.as_bytes())?;
+    output::write_file(&path, file.text.as_bytes())?;
     output::print(format_args!("{game}: {}\n", path.display()))
 }
 
