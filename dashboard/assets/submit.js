@@ -15,7 +15,7 @@ const NETWORKS = [
   ["selftaught", "selftaught: learned from its own longest games, which it replays in part; needs the loop rule"],
 ];
 const EVALUATORS = [
-  ["patterns", "patterns: learned tables; twice as fast, but clears fewer lines"],
+  ["patterns", "patterns: learned tables; 1.1 to 1.5 times as fast, but clears fewer lines"],
   ["knewjade", "knewjade: weighted sum of features; faster, but clears fewer lines"],
   ["plain", "plain: holes and lines; for comparison"],
   ["plain-holes", "plain-holes: holes only; for comparison"],
@@ -57,7 +57,7 @@ class SubmitPage {
       group("Search",
         this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Doubling the width doubles the time and the cost, and gains a few lines.", { inputMode: "text", required: true }),
         this.fields.select("evaluator", "Evaluator", [...NETWORKS.filter(([name]) => name in networks), ...EVALUATORS], "Scores the wells. Each depth keeps the wells with the highest scores."),
-        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes two to three times as long, and with first seven times or longer."),
+        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. The search takes two to four times as long with first-of-best, and 5 to 17 times with first."),
         this.fields.select("loops", "Loop rule", LOOPS, "HATETRIS gives another piece if the game has already visited a well to which its piece can lead. This matters in games of more than about 300 pieces. Each worker then needs more memory, and all depths are kept.")),
       group("Limits",
         ...limitFields(this.fields)),

@@ -114,6 +114,14 @@ fn open_files_in(limits: &str) -> Option<Check> {
 /// Checks the free space of a folder's disk and, if there is enough space, the disk's speed.
 pub(crate) fn disk(dir: &Path) -> Vec<Check> {
     const NAME: &str = "disk space";
+    if dir.exists() && !dir.is_dir() {
+        let found = format!("{} is not a folder", dir.display());
+        return vec![Check::failed(
+            NAME,
+            found,
+            "name a folder with --dir or --state",
+        )];
+    }
     let free = match free_bytes(dir) {
         Ok(free) => free,
         Err(error) => {

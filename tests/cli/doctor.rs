@@ -67,6 +67,14 @@ fn doctor_fails_if_folder_cannot_be_created() {
 }
 
 #[test]
+fn doctor_fails_if_folder_is_a_file() {
+    let file = report(&doctor(&["--json", "--dir", "/etc/passwd"]));
+    let (verdict, text) = find(&file, "disk space");
+    assert_eq!(verdict, "failed");
+    assert!(text.contains("is not a folder"), "{text}");
+}
+
+#[test]
 fn doctor_checks_store_certificates_and_coordinator() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).display().to_string();

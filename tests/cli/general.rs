@@ -121,6 +121,31 @@ fn commands_that_only_read_do_not_create_a_store() {
     }
 }
 
+#[test]
+fn errors_of_cluster_commands_say_what_to_do() {
+    let path = new_path("no-cluster");
+    let store = path.to_str().unwrap();
+    let metrics = ["--metrics", "0.0.0.0:1"];
+    for args in [
+        &["coordinator", "--store", store][..],
+        &["worker", "--store", store],
+    ] {
+        let error = run(&[args, &["--advertise", "foo"]].concat()).error(1);
+        assert!(error.contains("invalid --advertise"), "{error}");
+        let error = run(&[args, &metrics].concat()).error(1);
+        assert!(error.contains("pass --insecure-bind"), "{error}");
+        assert!(!error.contains("certificates"), "{error}");
+    }
+    assert!(!path.exists());
+    let error = run(&["status", "--coordinator", "http://127.0.0.1:1"]).error(1);
+    assert_eq!(error.matches("127.0.0.1:1").count(), 1, "{error}");
+    assert!(
+        error.contains("start one with `hatebeam coordinator`"),
+        "{error}"
+    );
+    run(&["submit", "--shards", "0"]).error(2);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_is_an_error() {

@@ -248,6 +248,13 @@ fn directory_missing_file_and_large_input_are_refused() {
         format!("{folder} is a directory: name a file with one replay")
     );
 
+    let several = file("several.txt", b"# Two games.\nDDD\nRDDD\n");
+    let error = run(&["replay", "verify", "--from", "hex", "--file", &several]).error(1);
+    assert!(
+        error.contains("it contains 2 replays, one per line"),
+        "{error}"
+    );
+
     let error = run(&["replay", "verify", "--file", "no/such/file"]).error(1);
     assert!(error.starts_with("cannot open no/such/file: "), "{error}");
 
