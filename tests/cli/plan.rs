@@ -128,7 +128,10 @@ fn machine_and_search_options_change_plan() {
     assert!(best["time_warning"].as_str().unwrap().contains("guess"));
     let exact = json(&[&described[..], &["--evaluator", "selftaught"]].concat());
     assert_eq!(exact["evaluator"], "selftaught");
-    assert_eq!((&exact["depths"], &plan["depths"]), (&2000.into(), &250.into()));
+    assert_eq!(
+        (&exact["depths"], &plan["depths"]),
+        (&2000.into(), &250.into())
+    );
     let memory = |plan: &Value| plan["plans"][0]["depth"]["memory_bytes"].as_f64().unwrap();
     assert_close(memory(&exact) - memory(&plan), 5e6 * 700.0);
     let error = run(&["plan", "--width", "1M", "--loops", "exact", "--keep", "4"]).error(1);

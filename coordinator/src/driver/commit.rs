@@ -68,8 +68,10 @@ impl RunDriver {
         };
         let mut changed = Vec::new();
         for (member, part) in workers.members.iter().zip(&explored.changed) {
-            let part: Option<Vec<ChangedPiece>> =
-                part.iter().map(|changed| changed.to_text(geometry)).collect();
+            let part: Option<Vec<ChangedPiece>> = part
+                .iter()
+                .map(|changed| changed.to_text(geometry))
+                .collect();
             let Some(mut part) = part else {
                 let wrong = "a well whose piece the loop rule changes is invalid";
                 return Err(internal_error(&member.name, &wrong).into());

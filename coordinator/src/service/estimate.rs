@@ -8,7 +8,7 @@ use hatebeam_dashboard::EstimateRequest;
 use hatebeam_objects::Options;
 use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_proto::v1;
-use hatebeam_runs::{RunSpec, likely_depths, memory_of_loops};
+use hatebeam_runs::{LoopRule, MEMORY_OF_LOOPS_PER_WELL, RunSpec, likely_depths};
 
 /// Returns the program constants that the cost model depends on.
 pub fn program_constants() -> ProgramConstants {
@@ -35,10 +35,12 @@ pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<
     spec.check_keep(keep).map_err(|error| error.to_string())?;
     let evaluator = &spec.evaluator;
     let measured = ModelInputs::measured(evaluator.kind, evaluator.quiescence, program_constants());
+    let measured = match spec.loops {
+        LoopRule::Ignore => measured,
+        LoopRule::Exact => measured.with_loop_rule(MEMORY_OF_LOOPS_PER_WELL),
+    };
     let model = ModelInputs {
         puts_per_second: PriceTable::get().s3.puts_per_second,
-        // Every worker needs the memory for the loop rule in addition to that for its share of the beam.
-        memory_base: measured.memory_base + memory_of_loops(spec.width, spec.loops) as f64,
         ..measured
     };
     let max_depth = (form.max_depth > 0).then_some(form.max_depth);
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
     use crate::driver::missing_memory;
     use crate::registry::Member;
-    use hatebeam_runs::{LoopRule, Manifest, Retention};
+    use hatebeam_runs::{Manifest, Retention};
     use hatebeam_search::{EvaluatorKind, MIN_SHARD_WELLS, Quiescence, ShardLayout};
     use serde_json::json;
 
@@ -197,9 +199,9 @@ mod tests {
             ..v1::WorkerStatus::default()
         };
         for (quiescence, loops, fits) in [
-            (Quiescence::First, LoopRule::Ignore, true),
+            (Quiescence::Off, LoopRule::Ignore, true),
             (Quiescence::FirstOfBest, LoopRule::Ignore, false),
-            (Quiescence::First, LoopRule::Exact, false),
+            (Quiescence::Off, LoopRule::Exact, false),
         ] {
             let mut request = request(40_000_000, "");
             request.form.spec.evaluator.quiescence = quiescence;
@@ -214,7 +216,7 @@ mod tests {
             let estimate = estimate(&request, ObjectStorePrices::default()).unwrap();
             let is_warned = |text| estimate.warnings.iter().any(|one| one.contains(text));
             assert_eq!(!is_warned("may not fit"), fits, "{estimate:?}");
-            let is_rough = quiescence == Quiescence::FirstOfBest;
+            let is_rough = quiescence != Quiescence::Off || loops == LoopRule::Exact;
             assert_eq!(is_warned("rough guesses"), is_rough, "{estimate:?}");
         }
     }
