@@ -158,7 +158,7 @@ pub struct Archive {
     objects: Objects,
     run: StoredRun,
     tables: Box<dyn ArchiveTables>,
-    /// All nodes that lookups have found. `None` if nobody needs them.
+    /// All nodes that lookups have found. `None` if they are not needed.
     found: Option<Mutex<FoundNodes>>,
     /// Lists of tables, by depth. A list is added when it has been read, and removed if there are too many.
     lists: BTreeMap<u32, List>,

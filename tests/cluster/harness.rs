@@ -316,18 +316,23 @@ impl Cluster {
         serde_json::from_slice(&manifest).unwrap()
     }
 
+    /// Returns the lists of tables that the manifest of a run names.
+    pub(crate) fn lists_of_tables(&self, run: &str) -> Vec<Value> {
+        let (folder, manifest) = (self.run_folder(run), self.manifest(run));
+        let depths = manifest["depths"].as_array().unwrap().iter();
+        let keys = depths.filter_map(|depth| depth["tables"]["key"].as_str());
+        let read = |key| serde_json::from_slice(&fs::read(folder.join(key)).unwrap()).unwrap();
+        keys.map(read).collect()
+    }
+
     /// Asserts that the folder of a run contains exactly the tables (files with the wells of one shard at one depth) that
     /// the manifest references.
     #[track_caller]
     pub(crate) fn assert_no_unreferenced_tables(&self, run: &str) {
         let folder = self.run_folder(run);
-        let manifest = self.manifest(run);
         let mut named = BTreeSet::new();
-        let lists = manifest["depths"].as_array().unwrap().iter();
-        for list in lists.filter_map(|depth| depth["tables"]["key"].as_str()) {
-            let tables = fs::read(folder.join(list)).unwrap();
-            let tables: Value = serde_json::from_slice(&tables).unwrap();
-            let keys = tables.as_array().unwrap().iter();
+        for list in self.lists_of_tables(run) {
+            let keys = list["tables"].as_array().unwrap().iter();
             named.extend(keys.map(|table| folder.join(table["key"].as_str().unwrap())));
         }
         // The coordinator deletes unreferenced tables only after the manifest records the end of the run, so they may

@@ -101,9 +101,8 @@ fn cluster_applies_the_loop_rule_with_changing_workers() {
     cluster.start_worker("w2", &[]);
     let run = cluster.submit_name(&args);
     cluster.watch().assert_same(&expected);
-    let manifest = cluster.manifest(&run);
-    let depths = manifest["depths"].as_array().unwrap().iter();
-    let changed = depths.filter_map(|depth| depth["record"]["changed"].as_array());
+    let lists = cluster.lists_of_tables(&run);
+    let changed = lists.iter().filter_map(|list| list["changed"].as_array());
     assert!(changed.map(Vec::len).sum::<usize>() > 20);
 
     let refused = cluster.client(&[&["submit"], &args[..], &["--keep", "last"]].concat());

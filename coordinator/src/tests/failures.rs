@@ -575,6 +575,18 @@ fn unable_to_load(depth: u32) -> Script {
     })
 }
 
+/// Returns the script of a worker that first reports depth 3 as damaged.
+fn damaged_once() -> Script {
+    let mut is_damaged = true;
+    Box::new(move |order| match order {
+        OrderKind::Prepare(prepare) if prepare.depth == 3 && is_damaged => {
+            is_damaged = false;
+            Reaction::Fail(FailureKind::Damaged { depth: None })
+        }
+        _ => Reaction::Obey,
+    })
+}
+
 #[tokio::test(start_paused = true)]
 async fn damaged_last_depth_is_searched_again() {
     let cluster = Cluster::new();
@@ -583,15 +595,7 @@ async fn damaged_last_depth_is_searched_again() {
     cluster.submit(&process, 3).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.delete_table(3).await;
-    let mut is_damaged = true;
-    let script = move |order: &OrderKind| match order {
-        OrderKind::Prepare(prepare) if prepare.depth == 3 && is_damaged => {
-            is_damaged = false;
-            Reaction::Fail(FailureKind::Damaged { depth: None })
-        }
-        _ => Reaction::Obey,
-    };
-    cluster.worker(&process, "w1", Box::new(script));
+    cluster.worker(&process, "w1", damaged_once());
     cluster.submit(&process, DEPTH).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(DEPTH).await;
@@ -681,15 +685,7 @@ async fn depth_whose_tables_contain_other_wells_than_listed_is_searched_again() 
     let before = run.manifest.depths[3].tables.clone();
     process.stop().await.unwrap();
     let process = cluster.coordinator("b").await;
-    let mut is_damaged = true;
-    let script = move |order: &OrderKind| match order {
-        OrderKind::Prepare(prepare) if prepare.depth == 3 && is_damaged => {
-            is_damaged = false;
-            Reaction::Fail(FailureKind::Damaged { depth: None })
-        }
-        _ => Reaction::Obey,
-    };
-    cluster.worker(&process, "w1", Box::new(script));
+    cluster.worker(&process, "w1", damaged_once());
     cluster.submit(&process, DEPTH).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(DEPTH).await;
