@@ -555,7 +555,8 @@ pub struct ReadBack {
     pub game: BestGame,
     /// Every key and well of the game.
     pub film: Film,
-    /// The nodes that the lookups have found, with the changed pieces in their wells. [`verify_game`](crate::verify_game) finds the same game from them.
+    /// The nodes that the lookups have found, with the changed pieces in their wells. [`verify_game`](crate::verify_game)
+    /// finds the same game from them.
     pub nodes: Vec<FoundNode>,
     /// Number and size of the tables that were fetched for the game.
     pub fetched: Fetched,

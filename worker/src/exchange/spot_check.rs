@@ -39,8 +39,8 @@ pub(super) struct Scorer {
     scores: Vec<i32>,
 }
 
-/// Maximum number of children whose origins are checked in a depth: some 100 ms of work. With more batches, a random selection
-/// of their checked children.
+/// Maximum number of children whose origins are checked in a depth. Each takes about as long as the expansion of a well. With
+/// more batches, a random selection of their checked children.
 const MAX_SAMPLES: usize = 4096;
 
 /// Children whose origins are to be checked.
