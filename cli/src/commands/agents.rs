@@ -13,7 +13,6 @@ use hatebeam_agents::text::drop as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, select_weights};
 use hatebeam_host::stop_flag;
-use hatebeam_store::write_whole;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,7 +137,7 @@ impl GamesArgs {
         let names = player.agent.weight_names;
         let weights = select_weights(names, &player.weights, "lines", play, on_round)?;
         let text = player.with_weights(&weights).file().text();
-        write_whole(file, text.as_bytes())?;
+        output::write_file(file, text.as_bytes())?;
         shown?;
         if self.series.json {
             output::print_json(&json!({"removed": removed, "file": file.display().to_string()}))?;

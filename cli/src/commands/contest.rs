@@ -4,7 +4,6 @@ use crate::args::ThreadsArgs;
 use crate::output::{self, Failure, OutputFile};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hatebeam_agents::{Contest, GameRecord, Series};
-use hatebeam_store::write_whole;
 use hatebeam_telemetry::ProgressLine;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,7 +139,7 @@ impl SeriesArgs {
     /// prevent the others, because the games may have taken long.
     pub(super) fn show_as(&self, text: &str, contest: &Contest) -> anyhow::Result<()> {
         let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
-            Some(path) => Ok(write_whole(path, text().as_bytes())?),
+            Some(path) => output::write_file(path, text().as_bytes()),
             None => Ok(()),
         };
         let printed = output::print(text);

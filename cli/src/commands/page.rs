@@ -3,7 +3,6 @@
 use crate::output;
 use anyhow::Context;
 use hatebeam_page::FILES;
-use hatebeam_store::write_whole;
 use std::fs;
 use std::path::PathBuf;
 
@@ -37,7 +36,7 @@ impl PageArgs {
     fn write(&self) -> anyhow::Result<()> {
         fs::create_dir_all(&self.out)?;
         for file in FILES.iter() {
-            write_whole(&self.out.join(file.name), file.bytes)?;
+            output::write_file(&self.out.join(file.name), file.bytes)?;
         }
         Ok(())
     }

@@ -17,7 +17,6 @@ use hatebeam_agents::pc::{
 };
 use hatebeam_agents::text::pc as text;
 use hatebeam_host::stop_flag;
-use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
@@ -163,7 +162,7 @@ impl TableArgs {
             progress,
         )?;
         show_progress("");
-        write_whole(&self.file, &built.bytes())?;
+        output::write_file(&self.file, &built.bytes())?;
         output::print(counts_text(built.header()))
     }
 }
