@@ -6,8 +6,9 @@ use hatebeam_game::Geometry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_report::{FileSink, GameFile, GameFiles, date, save_files};
 use hatebeam_runs::{
-    Archive, ArchiveTables, CommittedDepth, GameResult, Manifest, ManifestError, REPLAYS, ReadBack,
-    ReadError, ScratchTables, SpecError, Table, read_game,
+    Archive, ArchiveTables, CommittedDepth, FrontierAt, GameResult, GamesWork, Manifest,
+    ManifestError, REPLAYS, ReadBack, ReadError, ScratchTables, SpecError, Table, read_game,
+    read_games,
 };
 use hatebeam_search::Digest;
 use hatebeam_store::StoreError;
@@ -70,12 +71,31 @@ impl GameReader {
         depth: Option<u32>,
         progress: &Arc<AtomicU32>,
     ) -> Result<ReadBack, ReadError> {
+        let archive = self.open(manifest).await?;
+        read_game(&self.env, archive, depth, progress).await
+    }
+
+    async fn open(&self, manifest: &Manifest) -> Result<Archive, ReadError> {
         let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
         let geometry = geometry.map_err(ManifestError::from)?;
         let TableSource(open) = self.tables.clone();
         let tables = self.env.run_blocking(move || open(geometry)).await??;
-        let archive = Archive::open(&self.objects, manifest.clone(), tables)?;
-        read_game(&self.env, archive, depth, progress).await
+        Ok(Archive::open(&self.objects, manifest.clone(), tables)?)
+    }
+
+    /// Reads back the games that lead to all wells of the last depth, as each worker does at the beginning of an epoch if the
+    /// run applies the loop rule.
+    pub(crate) async fn check_games(&self, manifest: &Manifest) -> Result<(), ReadError> {
+        let Some(last) = manifest.last().filter(|last| last.tables.is_some()) else {
+            return Ok(());
+        };
+        let frontier = FrontierAt {
+            depth: last.record.depth,
+            layout: manifest.layout(),
+        };
+        let archive = self.open(manifest).await?;
+        read_games(&self.env, archive, frontier, None, &GamesWork::new(1)).await?;
+        Ok(())
     }
 
     /// Reads tables of a depth from the object store, and checks their checksums, their numbers of wells and their digests.

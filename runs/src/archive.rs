@@ -111,6 +111,15 @@ impl ReadError {
         }
     }
 
+    /// Returns the depth whose tables or changed pieces contradict those of earlier depths, although they are intact, or `None`
+    /// if the error has another cause. The worker that found the depth was faulty, or the depth's list of tables is wrong.
+    pub fn contradicting_depth(&self) -> Option<u32> {
+        match self {
+            ReadError::Game(error) => error.contradicting_depth(),
+            _ => None,
+        }
+    }
+
     /// Returns whether the retention rule has dropped tables that the game needs.
     pub fn is_dropped(&self) -> bool {
         matches!(self, ReadError::Game(error) if error.is_dropped())

@@ -83,6 +83,19 @@ pub enum GameError {
 }
 
 impl GameError {
+    /// Returns the depth that contradicts earlier depths: it has no best well, or one of its wells is no child of a well before
+    /// it. Returns `None` if the error has another cause.
+    pub fn contradicting_depth(&self) -> Option<u32> {
+        match *self {
+            GameError::Store(
+                StoreError::NoWell { depth, .. } | StoreError::NoParent { depth, .. },
+            ) => Some(depth),
+            // The first well of a game is at depth 0, and `step` counts from 1.
+            GameError::Path(PathError::NoPlacement { step, .. }) => u32::try_from(step).ok(),
+            _ => None,
+        }
+    }
+
     /// Returns whether the retention rule has dropped tables that the game needs.
     pub fn is_dropped(&self) -> bool {
         matches!(

@@ -2,6 +2,7 @@
 //! back in between.
 
 use super::error::DriverError;
+use super::read_back::BestGameRead;
 use super::state::{RunDriver, RunEnd};
 use crate::parts::Parts;
 use hatebeam_notify::EventKind;
@@ -38,7 +39,7 @@ impl RunDriver {
     }
 
     /// Reads back the best game, stores its files, and marks the run as finished. Returns `false` if a client's update
-    /// withdraws the end before the game is read back.
+    /// withdraws the end before the game is read back, or if depths must be searched again.
     async fn finish(&mut self, end: EndReason) -> Result<bool, DriverError> {
         self.manifest_mut().end = Some(end);
         if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
@@ -58,11 +59,20 @@ impl RunDriver {
             () = queue.until_end_is_withdrawn(&saved) => None,
             never = registry.keep_releasing() => match never {},
         };
-        let Some(result) = result else {
-            self.apply_pending().await?;
-            tracing::info!("stopped reading back the best game");
-            self.drop_trailing();
-            return Ok(false);
+        let result = match result {
+            Some(BestGameRead::Found(result)) => Some(*result),
+            Some(BestGameRead::NotKept) => None,
+            Some(BestGameRead::Contradicted) => {
+                self.manifest_mut().end = None;
+                self.save().await?;
+                return Ok(false);
+            }
+            None => {
+                self.apply_pending().await?;
+                tracing::info!("stopped reading back the best game");
+                self.drop_trailing();
+                return Ok(false);
+            }
         };
         let finished = EventKind::Finished {
             end: end.name().to_owned(),

@@ -29,10 +29,19 @@ const READ_LIMIT: Duration = Duration::from_secs(3600);
 /// Interval between updates of the run's note.
 const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// What follows from reading back the best game.
+pub(super) enum BestGameRead {
+    /// The run ends with this game.
+    Found(Box<GameResult>),
+    /// The tables that are needed were not kept, so the run ends without a game. A note in the manifest says so.
+    NotKept,
+    /// The depths contradicted each other, and some were dropped. The search must continue.
+    Contradicted,
+}
+
 impl RunDriver {
-    /// Reads back the best game and stores its files. Retries while the object store is unavailable. If the tables
-    /// needed to read the game back were not kept, returns `None` and sets a note in the manifest.
-    pub(super) async fn read_back(&mut self) -> Result<Option<GameResult>, DriverError> {
+    /// Reads back the best game and stores its files. Retries while the object store is unavailable.
+    pub(super) async fn read_back(&mut self) -> Result<BestGameRead, DriverError> {
         let mut pause = PAUSE;
         // Names of the workers that have tried.
         let mut tried = BTreeSet::new();
@@ -40,13 +49,16 @@ impl RunDriver {
             let error = match self.try_read_back(&mut tried).await {
                 Ok(result) => {
                     self.manifest_mut().note = String::new();
-                    return Ok(Some(result));
+                    return Ok(BestGameRead::Found(Box::new(result)));
                 }
                 Err(error) => error,
             };
             if error.is_dropped() {
                 self.manifest_mut().note = format!("the best game was not kept: {error}");
-                return Ok(None);
+                return Ok(BestGameRead::NotKept);
+            }
+            if self.drop_contradicting(&error) {
+                return Ok(BestGameRead::Contradicted);
             }
             let reason = with_causes(&error);
             if let Some(depth) = error.damaged_depth() {

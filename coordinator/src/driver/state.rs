@@ -1,5 +1,6 @@
 //! The state of a run's search.
 
+use super::damage::Contradictions;
 use super::failures::{FailureTracker, Retries};
 use super::speeds::Speeds;
 use crate::parts::Parts;
@@ -31,6 +32,7 @@ pub(crate) struct RunDriver {
     pub(super) speeds: Speeds,
     /// Whether the budget warning for the current limits was sent.
     pub(super) has_warned: bool,
+    pub(super) contradictions: Contradictions,
 }
 
 impl RunDriver {
@@ -47,6 +49,7 @@ impl RunDriver {
             waiting: Micros::ZERO,
             speeds: Speeds::default(),
             has_warned: false,
+            contradictions: Contradictions::default(),
         }
     }
 

@@ -5,9 +5,11 @@ use super::cluster::{
 };
 use super::support::Faults;
 use crate::LimitsChange;
+use hatebeam_game::{Geometry, Well};
 use hatebeam_objects::faults::Operation;
 use hatebeam_proto::messages::{AnswerKind, GameNodes, Hello, OrderKind};
-use hatebeam_runs::{GameResult, RunState};
+use hatebeam_runs::{FrontierSummary, GameResult, RunState};
+use hatebeam_search::NodeWell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -228,4 +230,54 @@ async fn damage_that_a_reader_finds_is_verified_by_the_coordinator() {
     let run = cluster.wait_for(&process, RunState::Finished).await;
     assert!(run.manifest.result.is_some(), "{}", run.note);
     assert!(!run.manifest.depths[2].record.kept);
+}
+
+/// Replaces the best well of a part by its mirror image, which has as many cells but is not in the tables.
+fn mirror_best_well(answer: &mut AnswerKind) {
+    let AnswerKind::Selected(FrontierSummary {
+        best: Some(best), ..
+    }) = answer
+    else {
+        return;
+    };
+    let geometry = Geometry::STANDARD;
+    let well = best.well.unpack(geometry).unwrap();
+    let rows = well.rows().map(|row| row.reverse_bits() >> 6);
+    best.well = NodeWell::pack(geometry, &Well::from_rows(rows));
+}
+
+/// Returns the script of a worker that lies about the best well of the last depth so many times.
+fn mirroring(mut times: u32) -> Script {
+    Box::new(move |order| match order {
+        OrderKind::Select(select) if select.depth == DEPTH && times > 0 => {
+            times -= 1;
+            Reaction::Alter(mirror_best_well)
+        }
+        _ => Reaction::Obey,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn depth_whose_best_well_is_not_in_its_tables_is_searched_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", mirroring(2));
+    cluster.submit(&process, DEPTH).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert!(run.manifest.result.is_some(), "{}", run.note);
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_fails_if_its_depths_contradict_each_other_again_and_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", mirroring(u32::MAX));
+    cluster.submit(&process, DEPTH).await;
+    let run = cluster.wait_for(&process, RunState::Failed).await;
+    assert!(
+        run.note.contains("does not contain the well"),
+        "{}",
+        run.note
+    );
 }

@@ -81,7 +81,7 @@ impl Executor {
 impl From<ReadError> for OrderError {
     fn from(error: ReadError) -> OrderError {
         let reason = hatebeam_report::with_causes(&error);
-        let depth = error.damaged_depth();
+        let depth = error.damaged_depth().or(error.contradicting_depth());
         match error {
             ReadError::Manifest(error) => error.into(),
             ReadError::Cancelled => OrderError::superseded(reason),
