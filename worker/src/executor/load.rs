@@ -39,6 +39,8 @@ struct Loading {
     shards: Vec<Vec<Node>>,
     /// Tables that are not loaded yet.
     missing: Vec<Table>,
+    /// Whether a source contained only a part of a missing table, or other wells of its shard.
+    has_others: bool,
 }
 
 /// The wells of one table that were found in a source.
@@ -66,6 +68,7 @@ impl Loading {
             owned: Arc::clone(&assignment.owned),
             shards: vec![Vec::new(); assignment.layout.shards()],
             missing: order.tables.clone(),
+            has_others: false,
         }
     }
 
@@ -86,16 +89,19 @@ impl Loading {
                 found.own.push(*node);
             }
         });
+        let mut has_others = false;
         self.missing.retain(|table| {
-            let found = found[table.shard as usize].take();
-            let Some(found) = found.filter(|found| found.is_complete(table)) else {
+            let found = found[table.shard as usize].take().unwrap_or_default();
+            if !found.is_complete(table) {
+                has_others |= found.count > 0;
                 return true;
-            };
+            }
             for node in found.own {
                 self.shards[self.layout.shard_of(&node.well)].push(node);
             }
             false
         });
+        self.has_others = has_others;
         taken
     }
 
@@ -145,6 +151,13 @@ impl Executor {
         }
         let fetched = loading.missing.len() as u32;
         if fetched > 0 {
+            if loading.has_others {
+                // The depth was searched again, and other wells were found the first time, because a worker was faulty.
+                // Together with the fetched tables, they would match no list. All tables that match are loaded.
+                let (tables, depth) = (Arc::clone(tables), order.depth);
+                let dropping = self.env.run_blocking(move || tables.drop_depth(depth));
+                dropping.await??;
+            }
             self.fetch(order, &loading.missing, tables, generation)
                 .await?;
             let loaded;

@@ -7,8 +7,11 @@ use crate::tables::{LocalStorage, LocalTables, MemoryStorage, WriteTables, Writt
 use crate::testing::{Cluster, RUN, Unavailable, prepare, spec};
 use crate::worker::Worker;
 use hatebeam_game::Geometry;
+use hatebeam_objects::Stored;
 use hatebeam_proto::messages::*;
-use hatebeam_runs::{ArchiveTables, FrontierSummary, RunSpec, Table, first_node};
+use hatebeam_runs::{
+    ArchiveTables, FrontierSummary, RunSpec, Table, decode_nodes, encode_nodes, first_node,
+};
 use hatebeam_search::{
     Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts, Frontier, MAX_SHARDS, Node, ShardLayout,
     Step, Ties, estimated_floor,
@@ -700,6 +703,46 @@ async fn unavailable_store_and_damaged_tables_are_reported_as_different_failures
     let answer = reader.execute(2, order).await;
     assert!(
         matches!(&answer, AnswerKind::Prepared(prepared) if prepared.wells > 0),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn depth_with_other_wells_than_the_local_tables_is_loaded() {
+    let cluster = Cluster::new();
+    let OrderKind::Prepare(first) = order_after_first_depth(&cluster).await else {
+        unreachable!();
+    };
+    let reader = cluster.worker("w1");
+    let answer = reader.execute(2, OrderKind::Prepare(first.clone())).await;
+    let AnswerKind::Prepared(prepared) = answer else {
+        panic!("{answer:?}");
+    };
+
+    // The depth was dropped and searched again, and a shard has one well fewer.
+    let mut second = first.clone();
+    let table = second.tables.iter_mut().max_by_key(|table| table.count);
+    let table = table.unwrap();
+    let read = table.read(&cluster.objects, RUN).await.unwrap();
+    let mut nodes = decode_nodes(1, &read).unwrap();
+    nodes.pop();
+    let bytes = encode_nodes(&nodes);
+    let stored = Stored::of(&bytes);
+    *table = Table {
+        key: "frontier/00001/3-w0".to_owned(),
+        offset: 0,
+        bytes: stored.bytes,
+        checksum: stored.checksum.to_string(),
+        count: nodes.len() as u64,
+        digest: Digest::of(&nodes).to_string(),
+        ..table.clone()
+    };
+    let key = format!("runs/{RUN}/{}", table.key);
+    cluster.objects.put(&key, bytes.into()).await.unwrap();
+    let expected = prepared.wells - 1;
+    let answer = reader.execute(4, OrderKind::Prepare(second)).await;
+    assert!(
+        matches!(&answer, AnswerKind::Prepared(prepared) if prepared.wells == expected && prepared.fetched == 1),
         "{answer:?}"
     );
 }
