@@ -6,11 +6,14 @@ use super::failures::Retries;
 use super::state::RunDriver;
 use super::workers::{EpochWorkers, Explored, Uploads, internal_error};
 use hatebeam_cost::Micros;
+use hatebeam_game::Geometry;
+use hatebeam_proto::messages::ChangedWell;
 use hatebeam_runs::{
     CommittedDepth, DepthTables, DepthWork, FrontierSummary, SpecError, Table, check_tables,
     delete_tables,
 };
-use hatebeam_search::{ChangedPiece, DepthRecord};
+use hatebeam_search::{ChangedPiece, DepthRecord, NodeWell};
+use std::collections::BTreeSet;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
@@ -68,15 +71,8 @@ impl RunDriver {
         };
         let mut changed = Vec::new();
         for (member, part) in workers.members.iter().zip(&explored.changed) {
-            let part: Option<Vec<ChangedPiece>> = part
-                .iter()
-                .map(|changed| changed.to_text(geometry))
-                .collect();
-            let Some(mut part) = part else {
-                let wrong = "a well whose piece the loop rule changes is invalid";
-                return Err(internal_error(&member.name, &wrong).into());
-            };
-            changed.append(&mut part);
+            let part = self.changed_pieces(&member.name, geometry, part);
+            changed.extend(part.map_err(|wrong| internal_error(&member.name, &wrong))?);
         }
         changed.sort_unstable();
         let run = &self.manifest().name;
@@ -88,6 +84,30 @@ impl RunDriver {
             uploads: workers.uploads(run, depth, &parts, &self.owners),
             workers: workers.names().into_iter().map(str::to_owned).collect(),
             span,
+        })
+    }
+
+    /// Converts the wells in which the loop rule changes the piece, according to a worker. Returns the reason if one of them
+    /// cannot be a well of the worker. Whether the pieces are right shows only when a game through these wells is read back.
+    fn changed_pieces(
+        &self,
+        worker: &str,
+        geometry: Geometry,
+        changed: &[ChangedWell],
+    ) -> Result<Vec<ChangedPiece>, String> {
+        let layout = self.manifest().layout();
+        let is_own = |well: &NodeWell| {
+            let owner = self.owners.get(layout.shard_of(well));
+            owner.is_some_and(|owner| owner == worker)
+        };
+        let mut wells = BTreeSet::new();
+        let convert = |changed: &ChangedWell| {
+            let piece = changed.to_text(geometry).filter(|_| is_own(&changed.well));
+            piece.filter(|_| wells.insert(changed.well))
+        };
+        let pieces: Option<Vec<ChangedPiece>> = changed.iter().map(convert).collect();
+        pieces.ok_or_else(|| {
+            "a well whose piece the loop rule changes is invalid, listed twice, or in a shard of another worker".to_owned()
         })
     }
 

@@ -5,7 +5,7 @@ use super::commit::{Pending, Selected};
 use super::error::EpochError;
 use super::floors::cuts_of;
 use super::state::{RunDriver, RunEnd};
-use super::workers::{EpochWorkers, Explored, NextDepth, internal_error};
+use super::workers::{EpochWorkers, Explored, NextDepth, internal_error, total};
 use crate::registry::Member;
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
@@ -246,13 +246,12 @@ impl RunDriver {
                 return Err(internal_error(&member.name, &wrong).into());
             }
         }
-        let counts = prepared.iter().map(|prepared| prepared.wells);
-        let wells = counts.fold(0, u64::saturating_add);
+        let wells = total(&prepared, |prepared| prepared.wells);
         if wells != count {
             let wrong = format!("the workers have {wells} wells at depth {depth}, not {count}");
             return Err(internal_error("coordinator", &wrong).into());
         }
-        let fetched: u32 = prepared.iter().map(|prepared| prepared.fetched).sum();
+        let fetched = total(&prepared, |prepared| prepared.fetched.into());
         tracing::info!(depth, workers = prepared.len(), fetched, "began epoch");
         self.parts.registry.set_shards(&workers.members, &owners);
         Ok(depth)

@@ -235,9 +235,9 @@ impl EpochWorkers {
         let select = select(depth, &found.cut, validation);
         Ok(Attempted::Explored(Explored {
             changed: parts.iter().map(|part| part.changed.clone()).collect(),
-            children: parts.iter().map(|part| part.children).sum(),
-            sent: parts.iter().map(|part| part.sent).sum(),
-            sent_bytes: parts.iter().map(|part| part.sent_bytes).sum(),
+            children: total(&parts, |part| part.children),
+            sent: total(&parts, |part| part.sent),
+            sent_bytes: total(&parts, |part| part.sent_bytes),
             busy_micros: parts.iter().map(|part| part.busy_micros).collect(),
             median: found.median,
             select,
@@ -264,7 +264,7 @@ impl EpochWorkers {
         let busy = first.busy_micros.iter().zip(&parts);
         Ok(Explored {
             busy_micros: busy
-                .map(|(micros, part)| micros + part.busy_micros)
+                .map(|(micros, part)| micros.saturating_add(part.busy_micros))
                 .collect(),
             median: found.median,
             select: select(depth, &found.cut, validation),
@@ -355,6 +355,11 @@ impl EpochWorkers {
         }
         uploads
     }
+}
+
+/// Returns the sum of a number in the answers. A false answer may contain any number.
+pub(super) fn total<T>(answers: &[T], number: impl Fn(&T) -> u64) -> u64 {
+    answers.iter().map(number).fold(0, u64::saturating_add)
 }
 
 fn select(depth: u32, cut: &Cut, validation: Validation) -> Select {
