@@ -32,6 +32,7 @@ mod coordinator;
 mod faults;
 mod inbox;
 mod learned;
+mod lies;
 mod links;
 mod logging;
 mod machine;

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::network::{Broken, Connection, End, NodeId, Side};
 use crate::process::Process;
-use crate::serving::{Attempt, Listening, Serving};
+use crate::serving::{LastOrders, Listening, Serving};
 use crate::tamper;
 use crate::world::World;
 use hatebeam_env::Env;
@@ -58,7 +58,7 @@ pub(crate) struct Here {
     pub(crate) machine: Arc<Machine>,
     pub(crate) process: Arc<Process>,
     pub(crate) env: Env,
-    pub(crate) attempt: Attempt,
+    pub(crate) orders: LastOrders,
     /// Whether the search of the worker's program differs from the coordinator's search.
     pub(crate) is_skewed: bool,
 }
@@ -95,8 +95,9 @@ pub(crate) struct ToCoordinator(pub(crate) Here);
 
 #[tonic::async_trait]
 impl CoordinatorLink for ToCoordinator {
-    async fn open(&self, hello: Hello) -> Result<Session, LinkError> {
+    async fn open(&self, mut hello: Hello) -> Result<Session, LinkError> {
         let here = &self.0;
+        tamper::hello(here, &mut hello);
         let serving = here.world.serving.all();
         let Some(serving) = here.world.rng.pick(&serving).cloned() else {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -219,29 +220,34 @@ impl PeerLink for ToPeers {
         let connection = here.connect(node, &listening.process, lost_after * 2);
         let (outbound, arriving) = connection.pipe(Side::Client);
         let (sending, responses) = connection.pipe(Side::Server);
+        let sender = here.clone();
         here.env.spawn(async move {
-            while let Some(request) = requests.recv().await {
+            while let Some(mut request) = requests.recv().await {
+                tamper::sent_request(&sender, &mut request);
                 if outbound.send(request).await.is_err() {
                     return;
                 }
             }
         });
-        let (
-            world,
-            Listening {
-                inbound,
-                attempt,
-                env,
-                ..
-            },
-        ) = (here.world.clone(), listening);
+        let world = here.world.clone();
+        let Listening {
+            inbound,
+            orders,
+            env,
+            target,
+            ..
+        } = listening;
         env.spawn(async move {
+            let there = Arc::clone(&world);
             let requests = Incoming(arriving);
             let requests = requests.map(move |request| {
-                request.map(|request| tamper::request(&world, &attempt, request))
+                request.map(|request| tamper::request(&there, &orders, request))
             });
             let mut responses = inbound.serve(Box::pin(requests));
-            while let Some(response) = responses.next().await {
+            while let Some(mut response) = responses.next().await {
+                if let Ok(response) = &mut response {
+                    tamper::response(&world, target, response);
+                }
                 if sending.send(response).await.is_err() {
                     return;
                 }

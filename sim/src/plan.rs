@@ -60,11 +60,15 @@ pub enum Class {
     StaleSubmission,
     /// Workers answer with wrong nodes when they have read a game back.
     WrongGame,
+    /// A worker sends false messages that are noticed, until the faults end.
+    LyingWorker,
+    /// A worker sends false results that no check notices at once, until the faults end.
+    WrongResults,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 22] = [
+    pub const ALL: [Class; 24] = [
         Class::WorkerCrash,
         Class::WorkerChurn,
         Class::WorkerStall,
@@ -87,6 +91,8 @@ impl Class {
         Class::DamagedTable,
         Class::StaleSubmission,
         Class::WrongGame,
+        Class::LyingWorker,
+        Class::WrongResults,
     ];
 
     /// Returns the name of the class on the command line.
@@ -131,9 +137,9 @@ pub enum Mix {
 fn probability(class: Class) -> u64 {
     match class {
         Class::CoordinatorPanic | Class::TwinWorker | Class::DamagedManifest => 60,
-        Class::OutOfMemory => 60,
+        Class::OutOfMemory | Class::WrongResults => 60,
         Class::DamagedTable | Class::VersionSkew => 100,
-        Class::StaleSubmission | Class::WrongGame => 100,
+        Class::StaleSubmission | Class::WrongGame | Class::LyingWorker => 100,
         Class::ManyRuns => 10,
         Class::SmallTables => 250,
         Class::Request => 250,
@@ -218,6 +224,15 @@ pub(crate) struct RunPlan {
     pub(crate) shards: u32,
 }
 
+/// A worker that sends false messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Liar {
+    /// Index of the worker.
+    pub(crate) worker: usize,
+    /// Probability that one of its messages is false, per mille.
+    pub(crate) chance: u64,
+}
+
 /// Everything that a seed determines before the simulation starts.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -230,6 +245,8 @@ pub(crate) struct Plan {
     /// Index of the worker whose name a second process (the twin) also uses.
     pub(crate) twin_of: Option<usize>,
     pub(crate) min_workers: usize,
+    /// The worker that lies.
+    pub(crate) liar: Option<Liar>,
     pub(crate) runs: Vec<RunPlan>,
     /// Number of ended runs that are in the store at the start.
     pub(crate) old_runs: usize,
@@ -258,6 +275,10 @@ impl Plan {
             all_workers,
             twin_of: has(Class::TwinWorker).then(|| rng.range(0..=workers as u64 - 1) as usize),
             min_workers: rng.range(1..=workers.min(2) as u64) as usize,
+            liar: (has(Class::LyingWorker) || has(Class::WrongResults)).then(|| Liar {
+                worker: rng.range(0..=workers as u64 - 1) as usize,
+                chance: [20, 100, 400][rng.range(0..=2) as usize],
+            }),
             runs,
             old_runs: if has(Class::ManyRuns) { 120 } else { 0 },
             blocking_ms: [(1, 3), (2, 40), (20, 200)][rng.range(0..=2) as usize],
@@ -315,6 +336,7 @@ impl Plan {
             Class::TwinWorker | Class::CoordinatorPanic | Class::DamagedManifest => 1,
             Class::ManyRuns | Class::SmallTables | Class::OutOfMemory => 0,
             Class::VersionSkew | Class::StaleSubmission | Class::WrongGame => 0,
+            Class::LyingWorker | Class::WrongResults => 0,
             Class::DamagedTable => 1,
             _ => rng.range(1..=6),
         };

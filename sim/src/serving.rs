@@ -2,9 +2,12 @@
 
 use crate::machine::Machine;
 use crate::network::NodeId;
+use crate::plan::Target;
 use crate::process::Process;
 use hatebeam_coordinator::Coordinator;
 use hatebeam_env::Env;
+use hatebeam_game::Geometry;
+use hatebeam_proto::messages::OrderKind;
 use hatebeam_worker::InboundExchange;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,9 +39,10 @@ impl Coordinators {
 #[derive(Clone)]
 pub(crate) struct Listening {
     pub(crate) process: Arc<Process>,
+    pub(crate) target: Target,
     pub(crate) env: Env,
     pub(crate) inbound: InboundExchange,
-    pub(crate) attempt: Attempt,
+    pub(crate) orders: LastOrders,
 }
 
 /// The workers that accept streams, by machine.
@@ -51,16 +55,47 @@ impl Workers {
     }
 }
 
-/// The depth and the attempt number of the last `expand` order that a worker process received.
+/// What the last orders say that a worker process received.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Attempt(Arc<Mutex<(u32, u32)>>);
+pub(crate) struct Ordered {
+    /// Name of the run.
+    pub(crate) run: String,
+    /// Geometry of the run's wells.
+    pub(crate) geometry: Option<Geometry>,
+    /// Depth of the last order to expand.
+    pub(crate) depth: u32,
+    /// Number of the attempt at this depth.
+    pub(crate) attempt: u32,
+    /// Depth of the last order to report uploaded tables.
+    pub(crate) commit: u32,
+}
 
-impl Attempt {
-    pub(crate) fn get(&self) -> (u32, u32) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+/// What the last orders say, shared by the tasks of a worker process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastOrders(Arc<Mutex<Ordered>>);
+
+impl LastOrders {
+    pub(crate) fn get(&self) -> Ordered {
+        self.lock().clone()
     }
 
-    pub(crate) fn set(&self, depth: u32, number: u32) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (depth, number);
+    /// Records an order.
+    pub(crate) fn note(&self, order: &OrderKind) {
+        let mut ordered = self.lock();
+        match order {
+            OrderKind::Prepare(prepare) => {
+                ordered.run.clone_from(&prepare.run);
+                ordered.geometry = prepare.spec.well.geometry().ok();
+            }
+            OrderKind::Expand(expand) => {
+                (ordered.depth, ordered.attempt) = (expand.depth, expand.attempt);
+            }
+            OrderKind::WaitCommit(wait) => ordered.commit = wait.depth,
+            _ => {}
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ordered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

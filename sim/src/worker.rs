@@ -6,7 +6,7 @@ use crate::network::NodeId;
 use crate::options::Sabotage;
 use crate::plan::{Class, Target};
 use crate::process::Process;
-use crate::serving::{Attempt, Listening};
+use crate::serving::{LastOrders, Listening};
 use crate::world::World;
 use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, Host, watch};
@@ -80,7 +80,7 @@ impl Program for WorkerProgram {
             machine: Arc::clone(machine),
             process: Arc::clone(process),
             env: env.clone(),
-            attempt: Attempt::default(),
+            orders: LastOrders::default(),
             is_skewed,
         };
         let parts = Parts {
@@ -101,10 +101,11 @@ impl Program for WorkerProgram {
         let running = env.spawn(async move {
             let worker = Worker::new(settings, parts, &Registry::default());
             let listening = Listening {
+                target: here.machine.target,
                 process: here.process,
                 env: here.env.clone(),
                 inbound: worker.inbound(),
-                attempt: here.attempt,
+                orders: here.orders,
             };
             listed.world.joined.lock().insert(listed.node, listening);
             let (leave, leaving) = tokio::sync::watch::channel(None);

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::money::Presence;
 use crate::network::Network;
 use crate::options::Options;
-use crate::plan::{Class, Plan, Target};
+use crate::plan::{Class, Liar, Plan, Target};
 use crate::rng::Rng;
 use crate::serving::{Coordinators, Workers};
 use crate::store::Store;
@@ -42,6 +42,13 @@ impl World {
     pub(crate) fn lacks_memory(&self) -> bool {
         let has_small = self.plan.classes.contains(&Class::OutOfMemory);
         has_small && self.plan.all_workers - 1 < self.plan.min_workers
+    }
+
+    /// Returns the liar of the plan if it is the worker `target` and may still lie.
+    pub(crate) fn liar(&self, target: Target) -> Option<Liar> {
+        let liar = self.plan.liar?;
+        let is_lying = target == Target::Worker(liar.worker) && !self.checker.is_quiet();
+        is_lying.then_some(liar)
     }
 
     pub(crate) fn machines(&self) -> impl Iterator<Item = &Arc<Machine>> {
