@@ -7,7 +7,7 @@ use crate::retention::{NotRetention, Retention};
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
 };
-use hatebeam_search::{EvaluatorError, EvaluatorSpec, Fingerprint, NodeWell};
+use hatebeam_search::{EvaluatorError, EvaluatorSpec, Fingerprint, NodeWell, fnv1a};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -344,11 +344,8 @@ impl RunSpec {
         if let Some(before) = text.strip_suffix(&first) {
             text = format!("{before}}}");
         }
-        // FNV-1a. If the hashes of two runs collide, opening the second run fails, because specifications are
-        // compared in full.
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        // If the hashes of two runs collide, opening the second run fails, because specifications are compared in full.
+        let hash = fnv1a(text.bytes());
         format!(
             "{}-{}-{:08x}",
             self.evaluator.kind.name(),

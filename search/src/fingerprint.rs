@@ -47,7 +47,7 @@ impl Fingerprint {
     /// Returns the fingerprint of this program. The first call runs the self-test, which takes milliseconds.
     pub fn current() -> Fingerprint {
         static CURRENT: LazyLock<Fingerprint> = LazyLock::new(|| {
-            let (tables, test) = (fnv(patterns::TABLES), self_test());
+            let (tables, test) = (fnv1a(patterns::TABLES.iter().copied()), self_test());
             Fingerprint(format!("{SEARCH_REVISION}-{tables:016x}-{test:016x}"))
         });
         CURRENT.clone()
@@ -86,10 +86,10 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Returns the 64-bit FNV-1a hash.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+/// Returns the 64-bit FNV-1a hash. It is part of formats, so it never changes.
+pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
@@ -99,7 +99,7 @@ fn self_test() -> u64 {
         let spec = EvaluatorSpec::new(kind, quiescence);
         beam(spec).to_le_bytes()
     });
-    fnv(hashes.as_flattened())
+    fnv1a(hashes.into_iter().flatten())
 }
 
 /// Returns a hash of the frontiers of a small beam. The hash depends on the shard of each well.
@@ -123,7 +123,7 @@ fn beam(spec: EvaluatorSpec) -> u64 {
             text.extend(Digest::of(nodes).0.to_le_bytes());
         }
     }
-    fnv(&text)
+    fnv1a(text)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub use evaluator::{
     Weights,
 };
 pub use features::{Features, LANES, count as count_features};
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, fnv1a};
 pub use network::{
     CLEARS_FEATURES, FEATURES, FeatureLister, MAX_HEADER_BYTES, MAX_NETWORK_BYTES, Network,
     NetworkDigest, NetworkDigestError, NetworkError, NetworkWeights, VALUE_ONE, WEIGHT_ONE,

@@ -11,7 +11,7 @@
 
 use crate::error::StoreError;
 use crate::files::{sync_dir, write_whole};
-use hatebeam_search::DepthRecord;
+use hatebeam_search::{DepthRecord, fnv1a};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,6 @@ const SUM_LEN: usize = 16;
 const BEFORE_SUM: &str = "{\"sum\":\"";
 const AFTER_SUM: &str = "\",\"record\":";
 const AFTER_SUM_OF_LIST: &str = "\",\"records\":";
-
-/// Returns the 64-bit FNV-1a hash of a text.
-fn sum_of(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
 
 /// Returns the line for records that are committed together.
 fn line_of(records: &[DepthRecord]) -> Result<String, StoreError> {
@@ -39,7 +32,7 @@ fn line_of(records: &[DepthRecord]) -> Result<String, StoreError> {
         depth: records.first().map_or(0, |record| record.depth),
         reason: error.to_string(),
     })?;
-    let sum = sum_of(&text);
+    let sum = fnv1a(text.bytes());
     Ok(format!("{BEFORE_SUM}{sum:016x}{after_sum}{text}}}\n"))
 }
 
@@ -60,7 +53,7 @@ fn parse_line(line: &str) -> Result<Vec<DepthRecord>, String> {
     let text = text
         .strip_suffix('}')
         .ok_or("the closing brace is missing")?;
-    if u64::from_str_radix(sum, 16) != Ok(sum_of(text)) {
+    if u64::from_str_radix(sum, 16) != Ok(fnv1a(text.bytes())) {
         return Err("the checksum does not match".to_owned());
     }
     let records = if is_list {
@@ -277,7 +270,7 @@ mod tests {
         let both = [record(), next];
         let line = line_of(&both).unwrap();
         let text = serde_json::to_string(&both).unwrap();
-        let sum = sum_of(&text);
+        let sum = fnv1a(text.bytes());
         assert_eq!(
             line,
             format!("{{\"sum\":\"{sum:016x}\",\"records\":{text}}}\n")

@@ -2,7 +2,7 @@
 
 use crate::registry::Member;
 use hatebeam_runs::{RunSpec, max_width, memory_of_loops};
-use hatebeam_search::{ShardLayout, gathered_layout};
+use hatebeam_search::{ShardLayout, fnv1a, gathered_layout};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -139,9 +139,7 @@ pub(crate) fn layout_for(
 /// Hashes a worker's name and a shard with FNV-1a, and mixes the bits.
 fn rendezvous_weight(name: &str, shard: usize) -> u64 {
     let bytes = name.bytes().chain((shard as u64).to_le_bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = fnv1a(bytes);
     let mixed = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 29
 }
