@@ -41,8 +41,10 @@ struct GameKey {
     /// The requested depth; 0 for the best game so far.
     depth: u32,
     /// For a request for the best game, the last committed depth, since each new depth may contain a better game.
-    /// Otherwise 0.
+    /// Otherwise the requested depth.
     last: u32,
+    /// Digest of this depth. It changes if the depth is searched again because a worker was faulty.
+    digest: String,
 }
 
 /// A game reader with a cache of the games that were read most recently.
@@ -108,10 +110,14 @@ impl Games {
                 depth: result.depth,
             });
         }
+        let last = if is_best { last } else { depth };
+        let digest = manifest.committed(last);
+        let digest = digest.map_or_else(String::new, |depth| depth.record.digest.clone());
         let key = GameKey {
             run: name.clone(),
             depth,
-            last: if is_best { last } else { 0 },
+            last,
+            digest,
         };
         if let Some(game) = self.find(&key) {
             return Ok(game);
@@ -206,8 +212,12 @@ mod tests {
     }
 
     fn key(depth: u32, last: u32) -> GameKey {
-        let run = "r".to_owned();
-        GameKey { run, depth, last }
+        GameKey {
+            run: "r".to_owned(),
+            depth,
+            last,
+            digest: String::new(),
+        }
     }
 
     #[tokio::test]
@@ -253,14 +263,19 @@ mod tests {
     async fn full_cache_evicts_the_oldest_game() {
         let dir = tempfile::tempdir().unwrap();
         let games = games(&dir);
-        let first = games.game(Arc::new(manifest("r", 1)), 0).await.unwrap();
+        let manifest = manifest("r", 1);
+        let oldest = GameKey {
+            digest: manifest.depths[0].record.digest.clone(),
+            ..key(0, 0)
+        };
+        let first = games.game(Arc::new(manifest), 0).await.unwrap();
         assert!(first.pieces > 0 && !first.replay.is_empty());
-        assert!(games.find(&key(0, 0)).is_some());
+        assert!(games.find(&oldest).is_some());
         for depth in 0..CACHE as u32 {
             games.keep(key(depth, 1), &first);
         }
         assert_eq!(games.cache().len(), CACHE);
-        assert!(games.find(&key(0, 0)).is_none());
+        assert!(games.find(&oldest).is_none());
     }
 
     #[tokio::test]

@@ -2,15 +2,14 @@
 //! looking up its wells, from the last to the first, in the run's tables (files that contain the wells of each depth).
 
 use hatebeam_env::Env;
-use hatebeam_game::Geometry;
+use hatebeam_game::{Geometry, Well};
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_report::{FileSink, GameFile, GameFiles, date, save_files};
 use hatebeam_runs::{
-    Archive, ArchiveTables, CommittedDepth, FrontierAt, GameResult, GamesWork, Manifest,
-    ManifestError, REPLAYS, ReadBack, ReadError, ScratchTables, SpecError, Table, read_game,
-    read_games,
+    Archive, ArchiveTables, CommittedDepth, GameResult, Manifest, ManifestError, REPLAYS, ReadBack,
+    ReadError, ScratchTables, SpecError, Table, check_parent, read_game,
 };
-use hatebeam_search::Digest;
+use hatebeam_search::{Digest, NodeWell};
 use hatebeam_store::StoreError;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -83,19 +82,22 @@ impl GameReader {
         Ok(Archive::open(&self.objects, manifest.clone(), tables)?)
     }
 
-    /// Reads back the games that lead to all wells of the last depth, as each worker does at the beginning of an epoch if the
-    /// run applies the loop rule.
-    pub(crate) async fn check_games(&self, manifest: &Manifest) -> Result<(), ReadError> {
-        let Some(last) = manifest.last().filter(|last| last.tables.is_some()) else {
+    /// Checks that a well of a depth after the first one has a parent.
+    pub(crate) async fn check_parent(
+        &self,
+        manifest: &Manifest,
+        depth: u32,
+        well: &str,
+    ) -> Result<(), ReadError> {
+        let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
+        let geometry = geometry.map_err(ManifestError::from)?;
+        // A well that is not one of this run is in no table.
+        let Ok(well) = Well::from_hex(geometry, well) else {
             return Ok(());
         };
-        let frontier = FrontierAt {
-            depth: last.record.depth,
-            layout: manifest.layout(),
-        };
         let archive = self.open(manifest).await?;
-        read_games(&self.env, archive, frontier, None, &GamesWork::new(1)).await?;
-        Ok(())
+        let well = NodeWell::pack(geometry, &well);
+        check_parent(&self.env, archive, depth, well).await
     }
 
     /// Reads tables of a depth from the object store, and checks their checksums, their numbers of wells and their digests.
@@ -156,11 +158,7 @@ impl GameReader {
     ) -> Result<Option<T>, ManifestError> {
         match self.env.run_blocking(work).await {
             Ok(Ok(done)) => Ok(Some(done)),
-            Ok(Err(
-                error @ (StoreError::Db { .. }
-                | StoreError::Damaged { .. }
-                | StoreError::DamagedDepth { .. }),
-            )) => Err(ManifestError::Damaged(error.to_string())),
+            Ok(Err(error)) if error.is_damage() => Err(ManifestError::Damaged(error.to_string())),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "cannot check the wells of tables");
                 Ok(None)

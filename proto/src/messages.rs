@@ -420,6 +420,13 @@ pub enum FailureKind {
         /// Depth of the table, if it is known.
         depth: Option<u32>,
     },
+    /// A well in the tables of a depth has no parent in those of the depth before.
+    Contradiction {
+        /// Depth of the well.
+        depth: u32,
+        /// The well in hex.
+        well: String,
+    },
     /// The object store is unavailable. A later attempt may succeed.
     Unavailable,
     /// The exchange of children with other workers failed.

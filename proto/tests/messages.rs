@@ -206,6 +206,7 @@ fn failed() -> impl Strategy<Value = Failed> {
     let kind = prop_oneof![
         Just(FailureKind::BadOrder),
         any::<Option<u32>>().prop_map(|depth| FailureKind::Damaged { depth }),
+        (any::<u32>(), text()).prop_map(|(depth, well)| FailureKind::Contradiction { depth, well }),
         Just(FailureKind::Unavailable),
         prop::collection::vec(text(), 0..3)
             .prop_map(|peers| FailureKind::PeersUnreachable { peers }),

@@ -9,7 +9,7 @@
 use crate::error::ManifestError;
 use crate::manifest::Manifest;
 use crate::past::{GamesWork, PastSearch, parents_of_all};
-use crate::read_back::{BestGame, GameError, GameSearch, ReadableRun};
+use crate::read_back::{BestGame, Contradiction, GameError, GameSearch, ReadableRun};
 use crate::show::ShowError;
 use crate::spec::{LoopRule, StartingPosition};
 use crate::stored_run::{FoundNode, StoredRun};
@@ -111,11 +111,10 @@ impl ReadError {
         }
     }
 
-    /// Returns the depth whose tables or changed pieces contradict those of earlier depths, although they are intact, or `None`
-    /// if the error has another cause. The worker that found the depth was faulty, or the depth's list of tables is wrong.
-    pub fn contradicting_depth(&self) -> Option<u32> {
+    /// Returns the contradiction between stored depths that caused this error, or `None` if the error has another cause.
+    pub fn contradiction(&self) -> Option<Contradiction> {
         match self {
-            ReadError::Game(error) => error.contradicting_depth(),
+            ReadError::Game(error) => error.contradiction(),
             _ => None,
         }
     }
@@ -237,10 +236,7 @@ impl Archive {
         let mut archive = self;
         loop {
             let work = move || {
-                let found = match archive.add_new() {
-                    Ok(()) => look(&archive),
-                    Err(error) => Err(error.into()),
-                };
+                let found = archive.add_new().and_then(|()| look(&archive));
                 (archive, look, found)
             };
             let found;
@@ -318,10 +314,23 @@ impl Archive {
         found.map_or_else(Vec::new, |found| lock(found).values().copied().collect())
     }
 
-    /// Adds the newly fetched tables to `tables`, where lookups find them.
-    fn add_new(&mut self) -> Result<(), StoreError> {
-        for table in self.new.drain(..) {
-            self.tables.add(table.depth, table.shard, table.bytes)?;
+    /// Adds the newly fetched tables to `tables`, where lookups find them. A table that cannot be decoded is damaged, although
+    /// its checksum is right.
+    fn add_new(&mut self) -> Result<(), ReadError> {
+        for NewTable {
+            depth,
+            shard,
+            bytes,
+        } in self.new.drain(..)
+        {
+            let added = self.tables.add(depth, shard, bytes);
+            added.map_err(|error| match error.is_damage() {
+                true => ReadError::Tables {
+                    depth,
+                    source: ManifestError::Damaged(error.to_string()),
+                },
+                false => error.into(),
+            })?;
         }
         Ok(())
     }
@@ -361,7 +370,7 @@ impl Archive {
         let DepthTables { tables, changed } = match manifest.tables(&self.objects, committed).await
         {
             // The depth was marked as not kept because its list is damaged. A game is then found without its
-            // changed pieces, and HATETRIS cuts it short if it needs one of them.
+            // changed pieces, and cannot be played if it needs one of them.
             Err(error) if error.is_damage() && !committed.record.kept => DepthTables::default(),
             list => list?,
         };
@@ -555,6 +564,26 @@ pub async fn read_games(
     };
     let (_, games) = archive.look_up(env, look).await?;
     Ok(games)
+}
+
+/// Checks that a well of a depth after the first one has a parent. Does nothing if the depth does not contain the well.
+///
+/// # Errors
+/// Returns a [`ReadError`] if the well has no parent (see [`ReadError::contradiction`]), or if tables cannot be fetched.
+pub async fn check_parent(
+    env: &Env,
+    archive: Archive,
+    depth: u32,
+    well: NodeWell,
+) -> Result<(), ReadError> {
+    let look = move |archive: &Archive| match archive.get(depth, &well)? {
+        Some(node) => archive
+            .parents(depth, &[node], &GamesWork::new(1))
+            .map(|_| ()),
+        None => Ok(()),
+    };
+    archive.look_up(env, look).await?;
+    Ok(())
 }
 
 /// A game that was read back from the object store and verified by playing its keys.

@@ -47,8 +47,8 @@ mod weights;
 
 #[cfg(feature = "objects")]
 pub use archive::{
-    Archive, ArchiveTables, Fetched, FrontierAt, FrontierGames, ReadBack, ReadError, read_game,
-    read_games,
+    Archive, ArchiveTables, Fetched, FrontierAt, FrontierGames, ReadBack, ReadError, check_parent,
+    read_game, read_games,
 };
 pub use end::{EndReason, RunState, end_in_words};
 pub use endgame::{BestEnd, EndSearch, EndgameError};
@@ -79,8 +79,8 @@ pub use networks::{fetch_network, store_network};
 pub use past::GamesWork;
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
-    BestGame, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end, game_through,
-    game_to, path_search, resume_path,
+    BestGame, Contradiction, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end,
+    game_through, game_to, path_search, resume_path,
 };
 pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};

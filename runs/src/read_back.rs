@@ -82,16 +82,31 @@ pub enum GameError {
     NoEnd(usize),
 }
 
+/// A depth whose tables or changed pieces contradict those of the depths before, although they are intact. A faulty worker has
+/// found the depth, or it has uploaded other wells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The depth.
+    pub depth: u32,
+    /// The well in hex that has no parent or is in no table, or `None` if it has a parent, but HATETRIS gives another piece there.
+    pub well: Option<String>,
+}
+
 impl GameError {
-    /// Returns the depth that contradicts earlier depths: it has no best well, or one of its wells is no child of a well before
-    /// it. Returns `None` if the error has another cause.
-    pub fn contradicting_depth(&self) -> Option<u32> {
-        match *self {
+    /// Returns the contradiction between stored depths that caused this error, or `None` if the error has another cause.
+    pub fn contradiction(&self) -> Option<Contradiction> {
+        match self {
             GameError::Store(
-                StoreError::NoWell { depth, .. } | StoreError::NoParent { depth, .. },
-            ) => Some(depth),
-            // The first well of a game is at depth 0, and `step` counts from 1.
-            GameError::Path(PathError::NoPlacement { step, .. }) => u32::try_from(step).ok(),
+                StoreError::NoWell { depth, well } | StoreError::NoParent { depth, well, .. },
+            ) => Some(Contradiction {
+                depth: *depth,
+                well: Some(well.clone()),
+            }),
+            // `step` is the 1-based number of the earlier well, which is the depth of the later one.
+            GameError::Path(PathError::NoPlacement { step, .. }) => Some(Contradiction {
+                depth: u32::try_from(*step).ok()?,
+                well: None,
+            }),
             _ => None,
         }
     }

@@ -22,6 +22,10 @@ pub struct Summary {
     pub epochs: u64,
     /// Number of epochs that have split the shards of the depth at which they began.
     pub splits: u64,
+    /// Number of false messages of workers that lie.
+    pub lies: u64,
+    /// For each class of events, the number of times that committed depths were dropped in seeds that used it.
+    pub drops: BTreeMap<Class, u64>,
     /// For each class of events, the number of seeds that used it.
     pub classes: BTreeMap<Class, u64>,
     /// Seeds that violated an invariant, in ascending order.
@@ -35,8 +39,10 @@ impl Summary {
         self.depths += report.depths;
         self.epochs += report.epochs;
         self.splits += report.splits;
+        self.lies += report.lies;
         for class in &report.classes {
             *self.classes.entry(*class).or_default() += 1;
+            *self.drops.entry(*class).or_default() += report.drops;
         }
         if !report.violations.is_empty() {
             self.failed.push(report.seed);

@@ -8,6 +8,7 @@ use crate::oracle::Oracle;
 use crate::process::{Clock, Process};
 use crate::trace::Trace;
 use bytes::Bytes;
+use hatebeam_game::{Enemy, decode, play};
 use hatebeam_objects::faults::{Call, Operation};
 use hatebeam_objects::{Memory, ObjectError, Objects, Options, Stored};
 use hatebeam_runs::{
@@ -24,6 +25,9 @@ use tokio::time::Instant;
 /// Time after a fault during which a coordinator may fail to renew its lease. A hanging request lasts up to six
 /// minutes.
 const DISTURBANCE: Duration = Duration::from_secs(400);
+
+/// Time after the last fault within which a coordinator may save that a run has failed because of the faults.
+const SAVE: Duration = Duration::from_secs(2);
 
 /// Maximum number of epochs (periods with a fixed set of workers) of a run. Each fault ends at most a few epochs, and
 /// no seed has enough faults for so many.
@@ -80,8 +84,8 @@ struct Seen {
     /// Last time, by machine, at which a fault may have kept its process from renewing the lease.
     disturbed: BTreeMap<String, Instant>,
     violations: Vec<String>,
-    /// Whether all faults have ended.
-    is_quiet: bool,
+    /// Time at which all faults ended.
+    quiet_since: Option<Instant>,
     totals: Totals,
 }
 
@@ -100,6 +104,10 @@ pub(crate) struct Totals {
     pub(crate) epochs: u64,
     /// Number of epochs that have more shards than the tables of the depth at which they begin.
     pub(crate) splits: u64,
+    /// Number of false messages.
+    pub(crate) lies: u64,
+    /// Number of manifests with fewer depths than before.
+    pub(crate) drops: u64,
 }
 
 /// Observer of the store, which checks the invariants and collects violations.
@@ -179,6 +187,11 @@ impl Checker {
 
     pub(crate) fn allow_failures(&self) {
         self.seen().may_fail = true;
+    }
+
+    /// Counts a false message.
+    pub(crate) fn note_lie(&self) {
+        self.seen().totals.lies += 1;
     }
 
     /// Allows runs to find other wells than the single-threaded search, and to drop depths with such wells.
@@ -370,6 +383,10 @@ impl Checker {
         let last = known.manifest.last().and_then(|last| last.tables.as_ref());
         let is_split = is_new && last.is_some_and(|list| list.shards < known.manifest.shards);
         let mut seen = self.seen();
+        let before = seen.runs.get(run);
+        let is_dropped =
+            before.is_some_and(|one| one.manifest.depths.len() > known.manifest.depths.len());
+        seen.totals.drops += u64::from(is_dropped);
         seen.totals.epochs += u64::from(is_new);
         seen.totals.splits += u64::from(is_split);
         seen.totals.depths += known.manifest.depths.len().saturating_sub(depths) as u64;
@@ -382,18 +399,19 @@ impl Checker {
     fn unjustified_failure(&self, before: &Manifest, after: &Manifest) -> Option<String> {
         let has_failed = after.state == RunState::Failed && before.state != RunState::Failed;
         let seen = self.seen();
-        let is_justified = (!seen.is_quiet || seen.may_fail) && after.note.starts_with("depth ");
+        let has_faults = seen.quiet_since.is_none_or(|since| since.elapsed() < SAVE);
+        let is_justified = (has_faults || seen.may_fail) && after.note.starts_with("depth ");
         (has_failed && !is_justified).then(|| format!("the run failed: {}", after.note))
     }
 
     /// Whether all faults have ended.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.seen().is_quiet
+        self.seen().quiet_since.is_some()
     }
 
     /// Records that all faults have ended.
     pub(crate) fn set_quiet(&self) {
-        self.seen().is_quiet = true;
+        self.seen().quiet_since = Some(Instant::now());
     }
 
     async fn read_manifest(&self, run: &str) -> Result<Manifest, String> {
@@ -497,8 +515,8 @@ impl Checker {
     pub(crate) async fn check_end(&self, manifest: &Manifest) {
         let run = &manifest.name;
         if self.seen().may_differ {
-            if manifest.result.is_none() && manifest.keep == Retention::All {
-                self.violate(format!("{run} ended without a game: {}", manifest.note));
+            if let Some(wrong) = invalid_game(manifest) {
+                self.violate(format!("{run}: {wrong}"));
             }
             return self.check_tables(manifest).await;
         }
@@ -555,6 +573,25 @@ impl Checker {
             }
         }
     }
+}
+
+/// Returns a violation if a finished run has no game although its retention rule permits one, or if its game is not valid by
+/// the exact rules.
+fn invalid_game(manifest: &Manifest) -> Option<String> {
+    let Some(result) = &manifest.result else {
+        let has_game = manifest.keep != Retention::Last;
+        return has_game.then(|| format!("it ended without a game: {}", manifest.note));
+    };
+    let (Ok(geometry), Ok((keys, _))) = (manifest.spec.well.geometry(), decode(&result.replay))
+    else {
+        return Some(format!("the replay is invalid: {}", result.replay));
+    };
+    let played = play(geometry, manifest.spec.well.rules(), Enemy::Hatetris, &keys);
+    let is_valid = played.over && played.score == result.lines;
+    (!is_valid).then(|| {
+        let (found, lines) = (played.score, result.lines);
+        format!("the replay clears {found} lines instead of {lines}, or does not end")
+    })
 }
 
 /// Whether the tables of all depths of a run are stored. Games are read back across other depths by other rules.

@@ -83,6 +83,8 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
         depths: 0,
         epochs: 0,
         splits: 0,
+        lies: 0,
+        drops: 0,
         trace: String::new(),
     });
     report.violations.extend(panics::take());

@@ -50,7 +50,7 @@ pub(crate) fn answer(rng: &Rng, kind: &mut AnswerKind, others: &[String]) -> Opt
 
 fn failure(rng: &Rng, others: &[String]) -> Failed {
     let some = || rng.pick(others).cloned().into_iter().collect();
-    let kind = match rng.range(0..=6) {
+    let kind = match rng.range(0..=7) {
         0 => FailureKind::BadOrder,
         1 => FailureKind::Damaged { depth: None },
         2 => FailureKind::Damaged {
@@ -59,6 +59,10 @@ fn failure(rng: &Rng, others: &[String]) -> Failed {
         3 => FailureKind::PeersUnreachable { peers: some() },
         4 => FailureKind::WrongChildren { peers: some() },
         5 => FailureKind::Superseded,
+        6 => FailureKind::Contradiction {
+            depth: rng.range(0..=15) as u32,
+            well: "33".to_owned(),
+        },
         _ => FailureKind::Worker,
     };
     Failed {

@@ -55,7 +55,7 @@ impl Workers {
     }
 }
 
-/// What the last orders say that a worker process received.
+/// Contents of the last orders that a worker process received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ordered {
     /// Name of the run.
@@ -70,7 +70,7 @@ pub(crate) struct Ordered {
     pub(crate) commit: u32,
 }
 
-/// What the last orders say, shared by the tasks of a worker process.
+/// The contents of the last orders, shared by the tasks of a worker process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastOrders(Arc<Mutex<Ordered>>);
 

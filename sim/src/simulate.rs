@@ -43,6 +43,10 @@ pub struct Report {
     pub epochs: u64,
     /// Number of epochs that have split the shards of the depth at which they began.
     pub splits: u64,
+    /// Number of false messages of workers that lie.
+    pub lies: u64,
+    /// Number of times that committed depths were dropped.
+    pub drops: u64,
     /// The log.
     pub trace: String,
 }
@@ -82,6 +86,8 @@ pub(crate) async fn simulate(seed: u64, options: &Options) -> Report {
         depths: known.depths,
         epochs: known.epochs,
         splits: known.splits,
+        lies: known.lies,
+        drops: known.drops,
         trace: trace.take(),
     }
 }

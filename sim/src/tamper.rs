@@ -75,7 +75,11 @@ pub(crate) fn answer(here: &Here, mut message: FromWorker) -> FromWorker {
 /// Decides whether the next message of a worker is false.
 fn is_false(world: &World, target: Target) -> bool {
     let liar = world.liar(target);
-    liar.is_some_and(|liar| world.rng.chance(liar.chance))
+    let is_false = liar.is_some_and(|liar| world.rng.chance(liar.chance));
+    if is_false {
+        world.checker.note_lie();
+    }
+    is_false
 }
 
 /// Alters the first message of a session if the worker lies.

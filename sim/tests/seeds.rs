@@ -32,6 +32,12 @@ fn invariants_hold_for_a_thousand_seeds() {
         "only {} epochs split shards",
         summary.splits
     );
+    assert!(summary.lies > SEEDS, "only {} lies", summary.lies);
+    let drops = summary.drops.get(&Class::WrongResults);
+    assert!(
+        drops.is_some_and(|drops| *drops > 0),
+        "wrong results contradicted each other in no seed"
+    );
     for class in Class::ALL {
         assert!(
             summary.classes.contains_key(&class),

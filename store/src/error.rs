@@ -225,6 +225,14 @@ impl StoreError {
         }
     }
 
+    /// Returns whether the contents of a table or of the database are invalid.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Db { .. } | StoreError::Damaged { .. } | StoreError::DamagedDepth { .. }
+        )
+    }
+
     /// Returns a function that converts an I/O error. A full disk becomes [`StoreError::DiskFull`].
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
         move |error| {

@@ -22,6 +22,14 @@ pub(crate) enum OrderError {
         /// Depth of the table, if it is known.
         depth: Option<u32>,
     },
+    /// A well in the tables of a depth has no parent in those of the depth before.
+    #[error("{reason}")]
+    Contradiction {
+        reason: String,
+        depth: u32,
+        /// The well in hex.
+        well: String,
+    },
     /// The object store is unavailable. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
@@ -68,6 +76,9 @@ impl From<OrderError> for Failed {
         let kind = match error {
             OrderError::BadOrder(_) => FailureKind::BadOrder,
             OrderError::Damaged { depth, .. } => FailureKind::Damaged { depth },
+            OrderError::Contradiction { depth, well, .. } => {
+                FailureKind::Contradiction { depth, well }
+            }
             OrderError::Unavailable(_) => FailureKind::Unavailable,
             OrderError::PeersUnreachable(reasons) => FailureKind::PeersUnreachable {
                 peers: reasons.into_keys().collect(),

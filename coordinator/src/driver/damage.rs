@@ -1,36 +1,11 @@
-//! Handling of committed depths whose tables (the stored wells) cannot be read, or whose wells contradict those of earlier
-//! depths. The depths after the last intact one are searched again. The search is deterministic, so it finds the same wells,
-//! unless a faulty worker has found wrong ones.
+//! Handling of committed depths whose tables (the stored wells) cannot be read. The depths after the last intact one
+//! are searched again. The search is deterministic, so it finds the same wells.
 
 use super::state::RunDriver;
-use hatebeam_report::with_causes;
-use hatebeam_runs::{CommittedDepth, LoopRule, ManifestError, ReadError, Table, fetch_network};
+use hatebeam_cost::Micros;
+use hatebeam_runs::{CommittedDepth, LoopRule, ManifestError, Table, fetch_network};
 use std::collections::BTreeMap;
 use std::fmt::Display;
-
-/// Maximum number of times that a depth which contradicts earlier ones is searched again although one at the same depth or
-/// before it was. A faulty worker that is still there may cause the next contradiction, and searching costs money.
-const MAX_REPEATED: u32 = 3;
-
-/// The depths that were dropped because they contradicted earlier ones.
-#[derive(Debug, Default)]
-pub(super) struct Contradictions {
-    /// The first of these depths.
-    first: Option<u32>,
-    /// Number of depths that were dropped although one at the same depth or before it was. Their wells were found afterwards.
-    repeated: u32,
-}
-
-impl Contradictions {
-    /// Adds a depth that contradicts earlier ones. Returns `false` if this has happened too often to search it again.
-    fn add(&mut self, depth: u32) -> bool {
-        if self.first.is_some_and(|first| first <= depth) {
-            self.repeated += 1;
-        }
-        self.first = Some(self.first.map_or(depth, |first| first.min(depth)));
-        self.repeated <= MAX_REPEATED
-    }
-}
 
 impl RunDriver {
     /// Checks a committed depth after a worker has reported damage, and drops it and all later depths if it is damaged.
@@ -51,38 +26,13 @@ impl RunDriver {
             return Ok(false);
         };
         match self.check_depth(committed, worker).await {
-            Ok(()) if self.manifest().spec.loops == LoopRule::Exact => {
-                match self.parts.reader.check_games(self.manifest()).await {
-                    Ok(()) => Ok(false),
-                    Err(error) => Ok(self.drop_contradicting(&error)),
-                }
-            }
             Ok(()) => Ok(false),
             Err(error) if error.is_damage() => {
-                let depths = &mut self.manifest_mut().depths;
-                depths.retain(|committed| committed.record.depth <= depth);
-                self.drop_damaged(&error);
+                self.drop_from(depth, &error);
                 Ok(true)
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Drops a depth that contradicts earlier ones, and all later depths. Returns `false` if the error has another cause, or
-    /// if depths were dropped for this reason too often.
-    pub(super) fn drop_contradicting(&mut self, error: &ReadError) -> bool {
-        let Some(depth) = error.contradicting_depth() else {
-            return false;
-        };
-        let first = self.manifest().depths.first();
-        let is_first = first.is_none_or(|first| depth <= first.record.depth);
-        if is_first || !self.contradictions.add(depth) {
-            return false;
-        }
-        let depths = &mut self.manifest_mut().depths;
-        depths.retain(|committed| committed.record.depth <= depth);
-        self.drop_damaged(&with_causes(error));
-        true
     }
 
     /// Checks that all objects of a depth exist and are long enough for their tables. Also verifies the contents of
@@ -115,14 +65,25 @@ impl RunDriver {
         self.parts.reader.check_wells(manifest, depth, &own).await
     }
 
-    /// Drops the last committed depth, whose tables cannot be read, and the depths directly before it whose tables are
-    /// not stored. The search resumes from the last remaining depth.
-    pub(super) fn drop_damaged(&mut self, error: &dyn Display) {
-        let depth = self.depth();
-        tracing::warn!(depth, %error, "dropped damaged depth: searching it again");
-        self.mark_damaged(depth);
+    /// Drops a depth after the first one and all later depths. The search resumes from the last remaining depth whose tables are
+    /// stored.
+    pub(super) fn drop_from(&mut self, depth: u32, reason: &dyn Display) {
+        let last = self.depth();
+        tracing::warn!(depth, last, %reason, "dropped depths: searching them again");
+        let depths = self.manifest().depths.iter();
+        self.keep_first(depths.take_while(|one| one.record.depth < depth).count());
         self.drop_trailing();
-        self.note(format!("searching depth {depth} again: {error}"));
+        let next = self.depth() + 1;
+        self.note(format!("searching again from depth {next} on: {reason}"));
+    }
+
+    /// Keeps this number of depths, at least one. The cost of the others counts as the cost of waiting, since the next depth
+    /// need not cost as much.
+    fn keep_first(&mut self, count: usize) {
+        let depths = &mut self.manifest_mut().depths;
+        let removed = depths.split_off(count.max(1).min(depths.len()));
+        let cost: Micros = removed.iter().map(|depth| depth.cost).sum();
+        self.waiting = self.waiting.saturating_add(cost);
     }
 
     /// Marks the tables of a depth as not stored.
@@ -139,12 +100,15 @@ impl RunDriver {
     /// without tables are dropped. Never drops the first depth.
     pub(super) fn drop_trailing(&mut self) {
         let is_exact = self.manifest().spec.loops == LoopRule::Exact;
-        let depths = &mut self.manifest_mut().depths;
-        if is_exact && let Some(missing) = depths.iter().position(|depth| !depth.record.kept) {
-            depths.truncate(missing.max(1));
-        }
-        while depths.len() > 1 && depths.last().is_some_and(|last| !last.record.kept) {
-            depths.pop();
-        }
+        let depths = &self.manifest().depths;
+        let is_stored: Vec<bool> = depths.iter().map(|depth| depth.record.kept).collect();
+        let count = match is_exact {
+            true => is_stored.iter().position(|stored| !stored),
+            false => is_stored
+                .iter()
+                .rposition(|stored| *stored)
+                .map(|last| last + 1),
+        };
+        self.keep_first(count.unwrap_or(if is_exact { is_stored.len() } else { 1 }));
     }
 }

@@ -93,9 +93,10 @@ impl FailureTracker {
             let own = self.own.entry(error.worker.clone()).or_default();
             own.weight += match error.kind {
                 WorkerErrorKind::Transient => 1,
-                WorkerErrorKind::Failed | WorkerErrorKind::Damaged(_) | WorkerErrorKind::Gone => {
-                    PERMANENT
-                }
+                WorkerErrorKind::Failed
+                | WorkerErrorKind::Damaged(_)
+                | WorkerErrorKind::Contradiction(_)
+                | WorkerErrorKind::Gone => PERMANENT,
             };
             own.reason = error.reason.clone();
         }

@@ -42,7 +42,8 @@ impl RunDriver {
     /// withdraws the end before the game is read back, or if depths must be searched again.
     async fn finish(&mut self, end: EndReason) -> Result<bool, DriverError> {
         self.manifest_mut().end = Some(end);
-        if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
+        let is_budget = matches!(end, EndReason::MaxCost | EndReason::MaxHours);
+        if is_budget && !std::mem::replace(&mut self.has_reported_limit, true) {
             let text = self.budget_text(end);
             self.send_budget_event(end, text);
         }

@@ -32,6 +32,7 @@
 
 mod assign;
 mod commit;
+mod contradictions;
 mod cut;
 mod damage;
 mod epoch;

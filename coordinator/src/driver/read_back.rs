@@ -9,7 +9,9 @@ use super::state::RunDriver;
 use crate::registry::Member;
 use hatebeam_proto::messages::{AnswerKind, GameNodes, OrderKind, ReadBack as ReadBackOrder};
 use hatebeam_report::with_causes;
-use hatebeam_runs::{Fetched, GameResult, ReadBack, ReadError, VerifiedGame, verify_game};
+use hatebeam_runs::{
+    Fetched, GameResult, ReadBack, ReadError, Retention, VerifiedGame, verify_game,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -29,7 +31,7 @@ const READ_LIMIT: Duration = Duration::from_secs(3600);
 /// Interval between updates of the run's note.
 const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What follows from reading back the best game.
+/// Result of reading back the best game.
 pub(super) enum BestGameRead {
     /// The run ends with this game.
     Found(Box<GameResult>),
@@ -53,11 +55,13 @@ impl RunDriver {
                 }
                 Err(error) => error,
             };
-            if error.is_dropped() {
-                self.manifest_mut().note = format!("the best game was not kept: {error}");
+            let is_contradiction = error.contradiction().is_some();
+            if error.is_dropped() || is_contradiction && self.manifest().keep == Retention::Last {
+                let reason = with_causes(&error);
+                self.manifest_mut().note = format!("the best game was not kept: {reason}");
                 return Ok(BestGameRead::NotKept);
             }
-            if self.drop_contradicting(&error) {
+            if self.drop_contradicting(&error).await {
                 return Ok(BestGameRead::Contradicted);
             }
             let reason = with_causes(&error);

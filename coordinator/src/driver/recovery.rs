@@ -27,9 +27,12 @@ impl RunDriver {
         failures.add(cause, 1);
         tracing::warn!(depth, worker, reason, "depth failed");
         self.note(format!("{worker}: {reason}"));
-        if let WorkerErrorKind::Damaged(at) = error.kind
-            && self.drop_if_damaged(worker, at).await?
-        {
+        let is_dropped = match &error.kind {
+            WorkerErrorKind::Damaged(at) => self.drop_if_damaged(worker, *at).await?,
+            WorkerErrorKind::Contradiction(found) => self.drop_if_contradicting(found).await?,
+            _ => false,
+        };
+        if is_dropped {
             return Ok(Duration::ZERO);
         }
         if !is_gone {

@@ -56,7 +56,7 @@ impl RunDriver {
                     self.quarantine(&workers);
                 }
                 Err(EpochError::Run(error)) => return Err(error),
-                Err(EpochError::Damaged(error)) => self.drop_damaged(&error),
+                Err(EpochError::Damaged(error)) => self.drop_from(self.depth(), &error),
                 Err(EpochError::Worker(error)) => match self.recover(error, &workers).await {
                     Ok(pause) => {
                         let before = self.spent();
@@ -86,8 +86,8 @@ impl RunDriver {
                 waiting: Micros::ZERO,
             });
         }
-        // If the search has ended, the best game is read back without the tables of damaged depths, and no depth is
-        // searched again.
+        // If the search has ended, the best game is read back without the tables of damaged depths. They are not searched
+        // again.
         if self.manifest().reading_back().is_none() {
             self.drop_trailing();
         }

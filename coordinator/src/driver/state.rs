@@ -1,6 +1,5 @@
 //! The state of a run's search.
 
-use super::damage::Contradictions;
 use super::failures::{FailureTracker, Retries};
 use super::speeds::Speeds;
 use crate::parts::Parts;
@@ -32,7 +31,10 @@ pub(crate) struct RunDriver {
     pub(super) speeds: Speeds,
     /// Whether the budget warning for the current limits was sent.
     pub(super) has_warned: bool,
-    pub(super) contradictions: Contradictions,
+    /// Whether the event for the end by the current limits was sent.
+    pub(super) has_reported_limit: bool,
+    /// Number of times that depths were dropped because they contradicted earlier ones.
+    pub(super) searches_again: u32,
 }
 
 impl RunDriver {
@@ -49,7 +51,8 @@ impl RunDriver {
             waiting: Micros::ZERO,
             speeds: Speeds::default(),
             has_warned: false,
-            contradictions: Contradictions::default(),
+            has_reported_limit: false,
+            searches_again: 0,
         }
     }
 

@@ -25,6 +25,7 @@ impl RunDriver {
         }
         if update.limits != LimitsChange::default() {
             self.has_warned = false;
+            self.has_reported_limit = false;
         }
         tracing::info!(?update, "applied pending update to the manifest");
         Ok(())

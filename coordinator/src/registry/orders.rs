@@ -4,6 +4,7 @@ use super::state::{Member, WorkerRegistry};
 use hatebeam_proto::messages::{
     AnswerKind, Failed, FailureKind, Heartbeat, Order, OrderKind, ToWorker,
 };
+use hatebeam_runs::Contradiction;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -42,7 +43,7 @@ pub(crate) enum PeerFault {
 }
 
 /// Kind of a [`WorkerError`], which determines how the coordinator reacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerErrorKind {
     /// The worker has disconnected. The run continues without it.
     Gone,
@@ -50,6 +51,8 @@ pub(crate) enum WorkerErrorKind {
     Transient,
     /// A table or the network that the worker needs is missing or damaged. Contains the depth of the table, if it is known.
     Damaged(Option<u32>),
+    /// A stored well has no parent.
+    Contradiction(Contradiction),
     /// The worker failed, and a retry may fail too.
     Failed,
 }
@@ -84,6 +87,10 @@ impl WorkerError {
                 error.report(peers, PeerFault::WrongChildren);
             }
             FailureKind::Damaged { depth } => error.kind = WorkerErrorKind::Damaged(depth),
+            FailureKind::Contradiction { depth, well } => {
+                let well = Some(well);
+                error.kind = WorkerErrorKind::Contradiction(Contradiction { depth, well });
+            }
             FailureKind::BadOrder | FailureKind::Worker => {}
         }
         error

@@ -231,6 +231,9 @@ async fn watch(
         let Some(run) = coordinator.run(&request.run) else {
             return;
         };
+        // Depths are sent again if they were dropped and searched again.
+        let last = run.manifest.last().map_or(0, |last| last.record.depth);
+        from = from.min(last.saturating_add(1));
         let depths = coordinator.depths(&request.run, from, RECORDS);
         let is_all = depths.len() < RECORDS;
         from = depths

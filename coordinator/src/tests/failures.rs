@@ -633,6 +633,33 @@ async fn earlier_depth_that_a_worker_needs_is_searched_again_if_it_is_damaged() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn contradiction_that_does_not_exist_changes_nothing() {
+    let cluster = Cluster::with(LoopRule::Exact);
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 4).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    let best = cluster.saved().await.depths[3].record.best_well.clone();
+    // A well that has a parent, one that is not in the tables, and one that is no well.
+    let wells = [best, "1".to_owned(), "x".to_owned()];
+    let mut reports = wells.into_iter();
+    let script = move |order: &OrderKind| match order {
+        OrderKind::Prepare(prepare) => {
+            assert_eq!(prepare.depth, 4);
+            match reports.next() {
+                Some(well) => Reaction::Fail(FailureKind::Contradiction { depth: 3, well }),
+                None => Reaction::Obey,
+            }
+        }
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w1", Box::new(script));
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn depths_without_tables_stay_when_a_worker_reports_them_damaged() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;

@@ -8,7 +8,7 @@ use crate::LimitsChange;
 use hatebeam_game::{Geometry, Well};
 use hatebeam_objects::faults::Operation;
 use hatebeam_proto::messages::{AnswerKind, GameNodes, Hello, OrderKind};
-use hatebeam_runs::{FrontierSummary, GameResult, RunState};
+use hatebeam_runs::{FrontierSummary, GameResult, Retention, RunState};
 use hatebeam_search::NodeWell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -246,7 +246,7 @@ fn mirror_best_well(answer: &mut AnswerKind) {
     best.well = NodeWell::pack(geometry, &Well::from_rows(rows));
 }
 
-/// Returns the script of a worker that lies about the best well of the last depth so many times.
+/// Returns the script of a worker that lies about the best well of the last depth `times` times.
 fn mirroring(mut times: u32) -> Script {
     Box::new(move |order| match order {
         OrderKind::Select(select) if select.depth == DEPTH && times > 0 => {
@@ -269,7 +269,7 @@ async fn depth_whose_best_well_is_not_in_its_tables_is_searched_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_fails_if_its_depths_contradict_each_other_again_and_again() {
+async fn run_fails_after_too_many_contradictions() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", mirroring(u32::MAX));
@@ -280,4 +280,18 @@ async fn run_fails_if_its_depths_contradict_each_other_again_and_again() {
         "{}",
         run.note
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_that_keeps_only_its_last_depth_ends_without_a_game_if_its_best_well_does_not_exist() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", mirroring(1));
+    let mut submission = cluster.submission(DEPTH);
+    submission.keep = Retention::Last;
+    process.coordinator.submit(submission).await.unwrap();
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert_eq!(run.depth(), DEPTH);
+    let note = &run.manifest.note;
+    assert!(note.contains("does not contain the well"), "{note}");
 }

@@ -1,7 +1,7 @@
 //! Conversions of the workers' answers to orders.
 
 use super::{
-    MAX_FAILURE, MessageError, cut, pack_pieces, pack_wells, read_table, unpack_pieces,
+    MAX_FAILURE, MAX_REASON, MessageError, cut, pack_pieces, pack_wells, read_table, unpack_pieces,
     unpack_wells,
 };
 use crate::messages::{
@@ -274,6 +274,12 @@ impl TryFrom<v1::Failed> for Failed {
             v1::FailureKind::Damaged => FailureKind::Damaged {
                 depth: failed.depth,
             },
+            v1::FailureKind::Contradiction => FailureKind::Contradiction {
+                depth: failed
+                    .depth
+                    .ok_or_else(|| MessageError::missing("failed.depth"))?,
+                well: cut(&failed.well, MAX_REASON),
+            },
             v1::FailureKind::Unavailable => FailureKind::Unavailable,
             v1::FailureKind::PeerUnreachable => FailureKind::PeersUnreachable {
                 peers: failed.peers,
@@ -293,12 +299,16 @@ impl TryFrom<v1::Failed> for Failed {
 
 impl From<Failed> for v1::Failed {
     fn from(failed: Failed) -> v1::Failed {
-        let (mut peers, mut damaged) = (Vec::new(), None);
+        let (mut peers, mut at, mut without_parent) = (Vec::new(), None, String::new());
         let kind = match failed.kind {
             FailureKind::BadOrder => v1::FailureKind::BadOrder,
             FailureKind::Damaged { depth } => {
-                damaged = depth;
+                at = depth;
                 v1::FailureKind::Damaged
+            }
+            FailureKind::Contradiction { depth, well } => {
+                (at, without_parent) = (Some(depth), well);
+                v1::FailureKind::Contradiction
             }
             FailureKind::Unavailable => v1::FailureKind::Unavailable,
             FailureKind::PeersUnreachable { peers: unreachable } => {
@@ -316,7 +326,8 @@ impl From<Failed> for v1::Failed {
             reason: cut(&failed.reason, MAX_FAILURE),
             peers,
             kind: kind.into(),
-            depth: damaged,
+            depth: at,
+            well: without_parent,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Executor;
 use crate::error::OrderError;
 use crate::lock;
 use hatebeam_proto::messages::{GameNodes, MAX_GAME_NODES, ReadBack};
-use hatebeam_runs::{Archive, ReadError, SpecError, VersionedManifest, read_game};
+use hatebeam_runs::{Archive, Contradiction, ReadError, SpecError, VersionedManifest, read_game};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -81,7 +81,18 @@ impl Executor {
 impl From<ReadError> for OrderError {
     fn from(error: ReadError) -> OrderError {
         let reason = hatebeam_report::with_causes(&error);
-        let depth = error.damaged_depth().or(error.contradicting_depth());
+        if let Some(Contradiction {
+            depth,
+            well: Some(well),
+        }) = error.contradiction()
+        {
+            return OrderError::Contradiction {
+                reason,
+                depth,
+                well,
+            };
+        }
+        let depth = error.damaged_depth();
         match error {
             ReadError::Manifest(error) => error.into(),
             ReadError::Cancelled => OrderError::superseded(reason),
