@@ -4,39 +4,13 @@
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod common;
+#[path = "../../fuzz/src/mutate.rs"]
+mod mutate;
 #[path = "../../fuzz/src/parsers.rs"]
 mod parsers;
 
-use common::{Random, vector};
-
-/// Damages an input: flips bits, removes or inserts bytes, repeats the end of the input, or
-/// truncates it.
-fn damage(random: &mut Random, input: &mut Vec<u8>) {
-    for _ in 0..=random.below(4) {
-        let at = random.below(input.len() + 1);
-        match random.below(5) {
-            0 if at < input.len() => input[at] ^= 1 << random.below(8),
-            1 if at < input.len() => drop(input.remove(at)),
-            2 => input.insert(at, random.next() as u8),
-            3 => input.truncate(at),
-            _ => input.extend_from_within(at..),
-        }
-    }
-    input.truncate(4096);
-}
-
-/// Runs `target` on the seeds, on damaged copies of them, and on random bytes.
-fn run(target: fn(&[u8]), seeds: &[Vec<u8>], runs: usize) {
-    let mut random = Random(42);
-    seeds.iter().for_each(|seed| target(seed));
-    for _ in 0..runs {
-        let mut input = seeds[random.below(seeds.len())].clone();
-        damage(&mut random, &mut input);
-        target(&input);
-        let noise: Vec<u8> = (0..random.below(64)).map(|_| random.next() as u8).collect();
-        target(&noise);
-    }
-}
+use common::vector;
+use mutate::run;
 
 /// Returns the texts with a prefix of two bytes that selects the geometry 10 × 16.
 fn standard(texts: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {

@@ -3,6 +3,8 @@
 
 #[path = "../../fuzz/src/messages.rs"]
 mod messages;
+#[path = "../../fuzz/src/mutate.rs"]
+mod mutate;
 
 use hatebeam_game::{Geometry, Well};
 use hatebeam_proto::v1::answer::Kind as Answer;
@@ -11,7 +13,6 @@ use hatebeam_proto::v1::order::Kind as Order;
 use hatebeam_proto::v1::to_worker::Message as ToWorker;
 use hatebeam_proto::{batch, v1};
 use hatebeam_search::{Node, NodeWell};
-use proptest::prelude::*;
 use prost::Message;
 
 fn nodes() -> Vec<Node> {
@@ -31,7 +32,7 @@ fn nodes() -> Vec<Node> {
 /// Returns valid batches, each preceded by a byte that selects a geometry of 16 rows.
 fn batches() -> Vec<Vec<u8>> {
     [false, true]
-        .map(|compress| [&[15], &*batch::pack(Geometry::STANDARD, &nodes(), compress)].concat())
+        .map(|compress| mutate::seed(15, batch::pack(Geometry::STANDARD, &nodes(), compress)))
         .to_vec()
 }
 
@@ -94,44 +95,18 @@ fn valid_messages() -> Vec<Vec<u8>> {
     ];
     let kinds = encoded.into_iter().zip(0u8..);
     kinds
-        .map(|(bytes, kind)| [&[kind], &*bytes].concat())
+        .map(|(bytes, kind)| mutate::seed(kind, bytes))
         .collect()
 }
 
-/// Generates valid inputs with up to three changed bytes, some of them truncated.
-fn damaged(valid: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
-    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
-    (
-        prop::sample::select(valid),
-        changes,
-        any::<Option<prop::sample::Index>>(),
-    )
-        .prop_map(|(mut bytes, changes, cut)| {
-            for (at, byte) in changes {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-            if let Some(cut) = cut {
-                bytes.truncate(cut.index(bytes.len()));
-            }
-            bytes
-        })
+#[test]
+fn invalid_batches_never_panic() {
+    mutate::run(messages::batch, &batches(), 2_000);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
-    #[test]
-    fn invalid_batches_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(batches())) {
-        messages::batch(&noise);
-        messages::batch(&bad);
-    }
-
-    #[test]
-    fn invalid_messages_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(valid_messages())) {
-        messages::message(&noise);
-        messages::message(&bad);
-    }
+#[test]
+fn invalid_messages_never_panic() {
+    mutate::run(messages::message, &valid_messages(), 2_000);
 }
 
 #[test]

@@ -185,7 +185,8 @@ impl Manifest {
 
     /// Returns the total size of the stored tables.
     pub fn stored_bytes(&self) -> u64 {
-        self.records().map(|record| record.bytes).sum()
+        let bytes = self.records().map(|record| record.bytes);
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// Returns the facts about the run for its report.

@@ -34,6 +34,8 @@ const VERSION: u32 = 1;
 const CHECKPOINT: &str = "checkpoint";
 /// Name of the file that contains replays of the own games.
 const OWN_GAMES: &str = "own-games.txt";
+/// Maximum length of a record's digest of samples, in hexadecimal digits.
+const DIGEST_DIGITS: usize = 64;
 /// Name of the file that contains the published network.
 pub const NETWORK: &str = "network";
 
@@ -100,6 +102,11 @@ impl TrainingFolder {
         let damaged = || TrainError::Damaged(path.clone());
         let (text, models) = read_checkpoint(&bytes).ok_or_else(damaged)?;
         let own_games = text.own_games().ok_or_else(damaged)?;
+        // A longer digest may not fit into the header of a network.
+        let mut digests = text.records.iter().map(|record| &record.data_digest);
+        if digests.any(|digest| digest.len() > DIGEST_DIGITS) {
+            return Err(damaged());
+        }
         text.recipe.check()?;
         let buffered = text.recipe.buffered(text.records.len() as u32);
         let buffer = buffered
