@@ -104,8 +104,8 @@ impl RunDriver {
         kept.map(|record| record.depth).next_back()
     }
 
-    /// Returns the first of a depth and the one before it whose tables contain other wells than their list says. Such tables cause a
-    /// contradiction, too. Returns `None` if there is none, or if the tables cannot be read.
+    /// Returns the first of a depth and the one before it whose tables contain other wells than their list says. Such tables also
+    /// cause contradictions. Returns `None` if there is none, or if the tables cannot be read.
     async fn first_unlisted(&self, depth: u32) -> Option<u32> {
         let manifest = self.manifest();
         for depth in [depth.checked_sub(1)?, depth] {
