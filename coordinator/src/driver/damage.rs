@@ -101,14 +101,14 @@ impl RunDriver {
     pub(super) fn drop_trailing(&mut self) {
         let is_exact = self.manifest().spec.loops == LoopRule::Exact;
         let depths = &self.manifest().depths;
-        let is_stored: Vec<bool> = depths.iter().map(|depth| depth.record.kept).collect();
+        let is_stored = |depth: &&CommittedDepth| depth.record.kept;
         let count = match is_exact {
-            true => is_stored.iter().position(|stored| !stored),
-            false => is_stored
-                .iter()
-                .rposition(|stored| *stored)
-                .map(|last| last + 1),
+            true => depths.iter().take_while(is_stored).count(),
+            false => {
+                let last = depths.iter().rposition(|depth| is_stored(&depth));
+                last.map_or(0, |last| last + 1)
+            }
         };
-        self.keep_first(count.unwrap_or(if is_exact { is_stored.len() } else { 1 }));
+        self.keep_first(count);
     }
 }
