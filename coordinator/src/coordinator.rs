@@ -11,7 +11,7 @@ use crate::outbox::Notifier;
 use crate::parts::{CoreSettings, Parts};
 use crate::queue::RunQueue;
 use crate::read_back::GameReader;
-use crate::registry::WorkerRegistry;
+use crate::registry::{RegistrySettings, WorkerRegistry};
 use crate::submissions::keep_adopting;
 use hatebeam_cost::UsageLedger;
 use hatebeam_env::{Env, watch};
@@ -80,8 +80,9 @@ impl Coordinator {
             LeaseError::Object(source) => in_store(&settings, source),
             error => CoordinatorError::Lease(error),
         })?;
+        let id = lease.id().to_owned();
         let heartbeat = Heartbeat::start(env, lease);
-        let (parts, deletion) = assemble(env, settings, conditional, registry);
+        let (parts, deletion) = assemble(env, settings, conditional, id, registry);
         if let Err(error) = read_runs(&parts).await {
             heartbeat.release().await;
             return Err(error);
@@ -136,17 +137,18 @@ fn assemble(
     env: &Env,
     settings: CoreSettings,
     conditional: bool,
+    lease: String,
     registry: &Registry,
 ) -> (Arc<Parts>, JoinHandle<()>) {
     let metrics = Metrics::register(registry);
     let objects = settings.objects.clone();
-    let workers = WorkerRegistry::new(
-        env,
-        settings.heartbeat,
-        settings.lost_after,
-        &metrics.coordinator,
-        settings.search.clone(),
-    );
+    let of_workers = RegistrySettings {
+        heartbeat: settings.heartbeat,
+        lost_after: settings.lost_after,
+        search: settings.search.clone(),
+        lease,
+    };
+    let workers = WorkerRegistry::new(env, of_workers, &metrics.coordinator);
     let machine = settings.machine.clone();
     let reader = GameReader {
         env: env.clone(),

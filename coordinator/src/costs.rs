@@ -305,6 +305,7 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::RegistrySettings;
     use crate::tests::support::{direct, manifest};
     use hatebeam_env::{Admission, Host};
     use hatebeam_metrics::{CoordinatorMetrics, Registry};
@@ -349,7 +350,13 @@ mod tests {
         let env = Env::with_host(clock.clone());
         let metrics = CoordinatorMetrics::register(&Registry::default());
         let second = Duration::from_secs(1);
-        let registry = WorkerRegistry::new(&env, second, second, &metrics, Fingerprint::current());
+        let settings = RegistrySettings {
+            heartbeat: second,
+            lost_after: second,
+            search: Fingerprint::current(),
+            lease: String::new(),
+        };
+        let registry = WorkerRegistry::new(&env, settings, &metrics);
         let prices = ObjectStorePrices {
             nanos_per_write: 5000,
             ..ObjectStorePrices::default()

@@ -156,6 +156,11 @@ impl Lease {
         Ok(lease)
     }
 
+    /// Returns the random identifier of this process in the lease.
+    pub(crate) fn id(&self) -> &str {
+        &self.record.id
+    }
+
     /// Reads the lease object. Returns its record (`None` if it cannot be parsed) and its version, or `None` if the
     /// object does not exist.
     async fn read(&self) -> Result<Option<(Option<Record>, Version)>, ObjectError> {

@@ -65,6 +65,9 @@ pub struct Hello {
     /// Fingerprint of the worker's search. It differs between programs that find different frontiers for the same
     /// specification, so it must equal the coordinator's.
     pub search: String,
+    /// Identifier of the lease in the worker's object store; empty if it contains none. It must equal the coordinator's,
+    /// which shows that both use the same object store.
+    pub lease: String,
 }
 
 /// Progress and resources of a worker.

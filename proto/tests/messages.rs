@@ -49,6 +49,7 @@ fn hello() -> impl Strategy<Value = Hello> {
             machine,
             started_ms: numbers[3],
             search: "1-a-b".to_owned(),
+            lease: "0123456789abcdef".to_owned(),
         },
     )
 }

@@ -58,7 +58,7 @@ pub use game_result::GameResult;
 #[cfg(feature = "objects")]
 pub use garbage::{Garbage, collect_garbage, delete_tables, remove_run};
 #[cfg(feature = "objects")]
-pub use lease::{LEASE, coordinator_uri};
+pub use lease::{LEASE, coordinator_uri, lease_id};
 pub use limits::{Limits, Usage, UsedShare, may_exceed_max_lines, seconds_of_hours};
 pub use local::{
     ConcludeError, FindError, GroupLimits, Observer, REPLAYS, Run, RunError, RunHead, SaveError,

@@ -7,8 +7,10 @@ use crate::serving::{LastOrders, Listening, Serving};
 use crate::tamper;
 use crate::world::World;
 use hatebeam_env::Env;
+use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{FromWorker, Hello, Peer, PeerRequest, PeerResponse, ToWorker};
 use hatebeam_proto::{BoxStream, LinkError};
+use hatebeam_runs::lease_id;
 use hatebeam_worker::{CoordinatorLink, PeerLink, Session};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -91,13 +93,16 @@ impl Here {
 
 /// A worker's connector to the coordinators. Each connection goes to a random serving coordinator, as if all
 /// coordinators shared one host name.
-pub(crate) struct ToCoordinator(pub(crate) Here);
+pub(crate) struct ToCoordinator {
+    pub(crate) here: Here,
+    /// The worker's object store, which contains the lease.
+    pub(crate) objects: Objects,
+}
 
 #[tonic::async_trait]
 impl CoordinatorLink for ToCoordinator {
     async fn open(&self, mut hello: Hello) -> Result<Session, LinkError> {
-        let here = &self.0;
-        tamper::hello(here, &mut hello);
+        let here = &self.here;
         let serving = here.world.serving.all();
         let Some(serving) = here.world.rng.pick(&serving).cloned() else {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -109,6 +114,10 @@ impl CoordinatorLink for ToCoordinator {
         if serving.process.has_crashed() {
             return Err(lost(Broken::Reset));
         }
+        hello.lease = lease_id(&self.objects)
+            .await
+            .map_err(|error| LinkError::transient(error.to_string()))?;
+        tamper::hello(here, &mut hello);
         here.log(|| format!("joins {}", serving.process.name));
         let connection = here.connect(to, &serving.process, KEEPALIVE);
         let (outbound, arriving) = connection.pipe(Side::Client);

@@ -85,9 +85,12 @@ impl Program for WorkerProgram {
         };
         let parts = Parts {
             env: env.clone(),
-            objects,
+            objects: objects.clone(),
             storage: Arc::new(MemoryStorage),
-            coordinator: Arc::new(ToCoordinator(here.clone())),
+            coordinator: Arc::new(ToCoordinator {
+                here: here.clone(),
+                objects: objects.clone(),
+            }),
             peers: Arc::new(ToPeers {
                 here: here.clone(),
                 lost_after: Mutex::new(Duration::from_secs(5)),

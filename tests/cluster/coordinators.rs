@@ -57,6 +57,24 @@ fn second_coordinator_takes_over_only_if_first_hangs() {
 }
 
 #[test]
+fn worker_with_another_object_store_does_not_join() {
+    let expected = one_process(&WIDTH);
+    let mut cluster = Cluster::start(&["w0"]);
+    let other = Store::folder(&cluster.dir.path().join("other"));
+    let store = std::mem::replace(&mut cluster.store, other);
+    cluster.start_worker("w1", &["--threads", "1"]);
+    cluster.store = store;
+    cluster.workers["w1"].wait_for_log(
+        "the object store of worker w1 contains no lease: start the worker with the --store of its coordinator",
+    );
+    cluster.submit(&WIDTH);
+    cluster.watch().assert_same(&expected);
+    let workers = cluster.worker_status();
+    let names: Vec<_> = workers.iter().map(|worker| &worker["worker"]).collect();
+    assert_eq!(names, ["w0"]);
+}
+
+#[test]
 fn cancellation_persists_when_coordinator_is_killed() {
     let wide = ["--width", "300k"];
     let mut cluster = Cluster::start(&["w0"]);

@@ -84,7 +84,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    fn folder(path: &Path) -> Store {
+    pub(crate) fn folder(path: &Path) -> Store {
         Store {
             location: path.display().to_string(),
             flags: Vec::new(),

@@ -177,6 +177,7 @@ impl Worker {
             machine: settings.machine.clone(),
             started_ms: settings.started_ms,
             search: settings.search.to_string(),
+            lease: String::new(),
         }
     }
 

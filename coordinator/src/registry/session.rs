@@ -28,7 +28,7 @@ impl WorkerRegistry {
     ///
     /// # Errors
     /// Returns an error if the worker's hello message is invalid, if its version or search fingerprint differs from the
-    /// coordinator's, if another worker with the same name is connected, if too many workers are connected, or if the
+    /// coordinator's, if its object store does not contain the coordinator's lease, if another worker with the same name is connected, if too many workers are connected, or if the
     /// coordinator is shutting down.
     pub fn join(
         self: &Arc<Self>,
@@ -38,9 +38,10 @@ impl WorkerRegistry {
     ) -> Result<(), LinkError> {
         check(&hello)?;
         self.check_search(&hello)?;
+        self.check_store(&hello)?;
         let welcome = ToWorker::Welcome(Welcome {
-            heartbeat: self.heartbeat,
-            lost_after: self.lost_after,
+            heartbeat: self.settings.heartbeat,
+            lost_after: self.settings.lost_after,
         });
         let name = hello.name.clone();
         let session = self.begin_session(hello, &outbound)?;
@@ -105,24 +106,49 @@ impl WorkerRegistry {
 
     /// Returns an error if the search fingerprint of a worker differs from the coordinator's.
     fn check_search(&self, hello: &Hello) -> Result<(), LinkError> {
-        if hello.search == self.search.as_str() {
+        let own = &self.settings.search;
+        if hello.search == own.as_str() {
             return Ok(());
         }
         tracing::warn!(
             worker = hello.name,
             search = hello.search,
-            own = self.search.as_str(),
+            own = own.as_str(),
             "refused worker: its search differs"
         );
         Err(LinkError::bad_message(format!(
             "worker {} has search fingerprint {}, but the coordinator has {}: install the same version on all machines",
-            hello.name, hello.search, self.search
+            hello.name, hello.search, own
+        )))
+    }
+
+    /// Returns an error if the object store of a worker does not contain this coordinator's lease. Its tables would be lost
+    /// to the other processes.
+    ///
+    /// The error is transient: the worker may have read the lease shortly before this coordinator acquired it, or shortly
+    /// after another coordinator took it over.
+    fn check_store(&self, hello: &Hello) -> Result<(), LinkError> {
+        if hello.lease == self.settings.lease {
+            return Ok(());
+        }
+        tracing::warn!(
+            worker = hello.name,
+            address = hello.address,
+            "refused worker: its object store does not contain the lease of this coordinator"
+        );
+        let found = match hello.lease.as_str() {
+            "" => "no lease",
+            _ => "the lease of another coordinator",
+        };
+        Err(LinkError::transient(format!(
+            "the object store of worker {} contains {found}: start the worker with the --store of its coordinator",
+            hello.name
         )))
     }
 
     /// Whether a worker has sent a message within [`lost_after`](WorkerRegistry::lost_after).
     fn is_alive(&self, worker: &Worker) -> bool {
-        worker.heard.elapsed() < self.lost_after
+        worker.heard.elapsed() < self.lost_after()
     }
 
     /// Receives messages until the session ends, and returns the reason. Returns `None` if the registry has already
@@ -134,8 +160,8 @@ impl WorkerRegistry {
         mut inbound: BoxStream<Result<FromWorker, LinkError>>,
     ) -> Option<String> {
         loop {
-            match tokio::time::timeout(self.lost_after, inbound.next()).await {
-                Err(_) => return Some(format!("silent for {:?}", self.lost_after)),
+            match tokio::time::timeout(self.lost_after(), inbound.next()).await {
+                Err(_) => return Some(format!("silent for {:?}", self.lost_after())),
                 Ok(Some(Err(error))) => return Some(error.reason),
                 Ok(None) => return Some("closed the connection".to_owned()),
                 Ok(Some(Ok(message))) => {

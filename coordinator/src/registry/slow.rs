@@ -68,7 +68,7 @@ impl WorkerRegistry {
     /// Checks for slow workers once per heartbeat interval.
     pub(crate) async fn watch_slow(self: Arc<Self>) -> Infallible {
         loop {
-            tokio::time::sleep(self.heartbeat).await;
+            tokio::time::sleep(self.settings.heartbeat).await;
             let now = self.env.now();
             let mut sessions = self.sessions();
             let workers = || sessions.workers.values();

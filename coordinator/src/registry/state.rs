@@ -114,40 +114,46 @@ impl Sessions {
     }
 }
 
+/// Settings of a [`WorkerRegistry`].
+#[derive(Clone, Debug)]
+pub(crate) struct RegistrySettings {
+    /// Interval between the heartbeats of a worker.
+    pub(crate) heartbeat: Duration,
+    /// Time without a message after which a worker is considered lost.
+    pub(crate) lost_after: Duration,
+    /// Search fingerprint that workers must have.
+    pub(crate) search: Fingerprint,
+    /// Identifier of this coordinator's lease, which workers must find in their object store.
+    pub(crate) lease: String,
+}
+
 /// The registry of connected workers.
 pub struct WorkerRegistry {
     pub(super) env: Env,
     pub(super) sessions: Mutex<Sessions>,
     pub(super) changes: watch::Sender<u64>,
-    pub(super) heartbeat: Duration,
-    pub(super) lost_after: Duration,
+    pub(crate) settings: RegistrySettings,
     pub(super) metrics: CoordinatorMetrics,
-    /// Search fingerprint that workers must have.
-    pub(super) search: Fingerprint,
 }
 
 impl WorkerRegistry {
     pub(crate) fn new(
         env: &Env,
-        heartbeat: Duration,
-        lost_after: Duration,
+        settings: RegistrySettings,
         metrics: &CoordinatorMetrics,
-        search: Fingerprint,
     ) -> Arc<WorkerRegistry> {
         Arc::new(WorkerRegistry {
             env: env.clone(),
             sessions: Mutex::default(),
             changes: watch::Sender::new(0),
-            heartbeat,
-            lost_after,
+            settings,
             metrics: metrics.clone(),
-            search,
         })
     }
 
     /// Returns the time without a message after which a worker is considered lost.
     pub(crate) fn lost_after(&self) -> Duration {
-        self.lost_after
+        self.settings.lost_after
     }
 
     pub(super) fn sessions(&self) -> MutexGuard<'_, Sessions> {

@@ -111,7 +111,7 @@ impl WorkerRegistry {
                 disk_free_bytes: beat.disk_free_bytes,
                 disk_bytes: hello.disk_bytes,
                 silent,
-                slow: worker.is_slow() || silent > self.heartbeat * 3,
+                slow: worker.is_slow() || silent > self.settings.heartbeat * 3,
                 machine: hello.machine.clone(),
                 uploading_bytes: beat.uploading_bytes,
                 uploads_behind: worker.is_uploading_late(),

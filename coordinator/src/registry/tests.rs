@@ -15,13 +15,13 @@ const LOST_AFTER: Duration = Duration::from_secs(5);
 
 fn registry() -> Arc<WorkerRegistry> {
     let metrics = CoordinatorMetrics::register(&Registry::default());
-    WorkerRegistry::new(
-        &Env::system(),
-        LOST_AFTER / 5,
-        LOST_AFTER,
-        &metrics,
-        Fingerprint::current(),
-    )
+    let settings = RegistrySettings {
+        heartbeat: LOST_AFTER / 5,
+        lost_after: LOST_AFTER,
+        search: Fingerprint::current(),
+        lease: "12ab".to_owned(),
+    };
+    WorkerRegistry::new(&Env::system(), settings, &metrics)
 }
 
 struct Connection {
@@ -37,7 +37,13 @@ impl Connection {
     }
 }
 
-fn join(registry: &Arc<WorkerRegistry>, hello: Hello) -> Result<Connection, LinkError> {
+/// Joins a worker whose object store contains the registry's lease.
+fn join(registry: &Arc<WorkerRegistry>, mut hello: Hello) -> Result<Connection, LinkError> {
+    registry.settings.lease.clone_into(&mut hello.lease);
+    join_with_lease(registry, hello)
+}
+
+fn join_with_lease(registry: &Arc<WorkerRegistry>, hello: Hello) -> Result<Connection, LinkError> {
     let (tx, inbound) = mpsc::channel(16);
     let (outbound, rx) = mpsc::channel(16);
     let inbound = Box::pin(ReceiverStream::new(inbound).map(Ok));
@@ -130,6 +136,20 @@ async fn invalid_workers_are_refused() {
         "{reason}"
     );
     assert!(reason.contains(Fingerprint::current().as_str()), "{reason}");
+    assert!(names(&registry).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_with_another_object_store_is_refused() {
+    let registry = registry();
+    for (lease, expected) in [("", "no lease"), ("34cd", "the lease of another")] {
+        let mut hello = hello("w");
+        lease.clone_into(&mut hello.lease);
+        let error = join_with_lease(&registry, hello).err().unwrap();
+        assert_eq!(error.kind, LinkErrorKind::Transient);
+        let found = format!("the object store of worker w contains {expected}");
+        assert!(error.reason.starts_with(&found), "{error}");
+    }
     assert!(names(&registry).is_empty());
 }
 

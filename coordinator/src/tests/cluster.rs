@@ -236,9 +236,14 @@ impl Cluster {
     pub(crate) fn join(
         &self,
         coordinator: &Coordinator,
-        hello: Hello,
+        mut hello: Hello,
         script: Script,
     ) -> Result<(mpsc::WeakSender<FromWorker>, JoinHandle<()>), LinkError> {
+        coordinator
+            .registry()
+            .settings
+            .lease
+            .clone_into(&mut hello.lease);
         let (tx, inbound) = mpsc::channel(16);
         let (outbound, orders) = mpsc::channel(16);
         let inbound = tokio_stream::StreamExt::map(ReceiverStream::new(inbound), Ok);

@@ -94,6 +94,7 @@ impl From<v1::Hello> for Hello {
             machine: hello.machine.map(read_machine).unwrap_or_default(),
             started_ms: hello.started_ms,
             search: cut(&hello.search, MAX_TEXT),
+            lease: cut(&hello.lease, MAX_TEXT),
         }
     }
 }
@@ -111,6 +112,7 @@ impl From<Hello> for v1::Hello {
             machine: Some(hello.machine.into()),
             started_ms: hello.started_ms,
             search: hello.search,
+            lease: hello.lease,
         }
     }
 }

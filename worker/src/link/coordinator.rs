@@ -11,7 +11,7 @@ use hatebeam_proto::messages::{
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_client::MembersClient;
 use hatebeam_proto::{BoxStream, LinkError, LinkErrorKind};
-use hatebeam_runs::coordinator_uri;
+use hatebeam_runs::{coordinator_uri, lease_id};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -29,7 +29,7 @@ const QUEUE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct GrpcCoordinator {
     pub(crate) uri: String,
-    /// The object store, whose lease object contains the URI of the active coordinator.
+    /// The object store, whose lease contains the URI of the active coordinator and proves that it uses the same store.
     pub(crate) objects: Objects,
     pub(crate) tls: Option<Tls>,
     pub(crate) token: Option<Token>,
@@ -37,8 +37,11 @@ pub(crate) struct GrpcCoordinator {
 
 #[tonic::async_trait]
 impl CoordinatorLink for GrpcCoordinator {
-    async fn open(&self, hello: Hello) -> Result<Session, LinkError> {
+    async fn open(&self, mut hello: Hello) -> Result<Session, LinkError> {
         let channel = self.connect().await?;
+        hello.lease = lease_id(&self.objects).await.map_err(|error| {
+            LinkError::transient(format!("cannot read the coordinator's lease: {error}"))
+        })?;
         let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
             MembersClient::with_interceptor(channel, Bearer::new(self.token.as_ref()))
                 .max_decoding_message_size(MAX_MESSAGE)
