@@ -22,7 +22,7 @@ use hatebeam_proto::messages::{
 };
 use hatebeam_runs::{
     FrontierSummary, Limits, MemoryArchive, RUNS, Retention, RunSpec, Table, first_node,
-    frontier_key,
+    frontier_key, lease_id,
 };
 use hatebeam_search::{
     CountQuery, EvaluatorKind, EvaluatorSpec, Fingerprint, MIN_SHARD_WELLS, Quiescence,
@@ -413,10 +413,12 @@ async fn measure(cluster: &Arc<Cluster>, memory: &Memory) -> Result<Measured, Bo
         notifications: NotifierSettings::default(),
     };
     let registry = Registry::default();
+    let objects = settings.objects.clone();
     let (coordinator, task) = Coordinator::start(&Env::system(), settings, &registry).await?;
     let running = tokio::spawn(task.run(Box::pin(std::future::pending())));
+    let lease = lease_id(&objects).await?;
     for number in 0..cluster.workers {
-        join(cluster, &coordinator, format!("w{number:03}"))?;
+        join(cluster, &coordinator, format!("w{number:03}"), &lease)?;
     }
     let submission = Submission {
         spec: cluster.spec.clone(),
@@ -449,6 +451,7 @@ fn join(
     cluster: &Arc<Cluster>,
     coordinator: &Coordinator,
     name: String,
+    lease: &str,
 ) -> Result<(), Box<dyn Error>> {
     let (tx, inbound) = mpsc::channel(16);
     let (outbound, orders) = mpsc::channel(16);
@@ -459,6 +462,7 @@ fn join(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: 1,
         search: Fingerprint::current().to_string(),
+        lease: lease.to_owned(),
         ..Hello::default()
     };
     let inbound = tokio_stream::StreamExt::map(ReceiverStream::new(inbound), Ok);

@@ -111,12 +111,12 @@ impl CoordinatorLink for ToCoordinator {
         let (from, to) = (here.machine.node, serving.machine.node);
         let reached = here.world.network.reach(from, to, CONNECT).await;
         reached.map_err(lost)?;
-        if serving.process.has_crashed() {
-            return Err(lost(Broken::Reset));
-        }
         hello.lease = lease_id(&self.objects)
             .await
             .map_err(|error| LinkError::transient(error.to_string()))?;
+        if serving.process.has_crashed() {
+            return Err(lost(Broken::Reset));
+        }
         tamper::hello(here, &mut hello);
         here.log(|| format!("joins {}", serving.process.name));
         let connection = here.connect(to, &serving.process, KEEPALIVE);

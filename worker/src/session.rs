@@ -94,10 +94,16 @@ impl Worker {
     }
 
     async fn run_session(&self, stop: &mut watch::Receiver<Option<String>>) -> Ended {
+        // A read of the lease can take minutes.
+        let opened = tokio::select! {
+            biased;
+            _ = stop.changed() => return Ended::Released,
+            opened = self.coordinator.open(self.hello()) => opened,
+        };
         let Session {
             outbound,
             mut inbound,
-        } = match self.coordinator.open(self.hello()).await {
+        } = match opened {
             Ok(session) => session,
             Err(error) => return Ended::of(error, false),
         };
@@ -364,6 +370,16 @@ mod tests {
         let error = running.await.unwrap().unwrap_err();
         assert!(error.to_string().contains("no session is left"), "{error}");
         assert_eq!(lost.elapsed(), MIN_RECONNECT_WAIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn worker_that_waits_for_the_coordinator_exits_immediately_when_stopped() {
+        let worker = Cluster::new().worker("w0");
+        let (stop, stopped) = watch::channel(None);
+        let running = tokio::spawn(async move { worker.run(stopped).await });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stop.send(Some(String::new())).unwrap();
+        running.await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]

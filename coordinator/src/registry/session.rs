@@ -28,8 +28,8 @@ impl WorkerRegistry {
     ///
     /// # Errors
     /// Returns an error if the worker's hello message is invalid, if its version or search fingerprint differs from the
-    /// coordinator's, if its object store does not contain the coordinator's lease, if another worker with the same name is connected, if too many workers are connected, or if the
-    /// coordinator is shutting down.
+    /// coordinator's, if its object store does not contain the coordinator's lease, if another worker with the same name
+    /// is connected, if too many workers are connected, or if the coordinator is shutting down.
     pub fn join(
         self: &Arc<Self>,
         hello: Hello,
@@ -137,11 +137,14 @@ impl WorkerRegistry {
             "refused worker: its object store does not contain the lease of this coordinator"
         );
         let found = match hello.lease.as_str() {
-            "" => "no lease",
-            _ => "the lease of another coordinator",
+            "" => "no lease: start the worker with the --store of its coordinator",
+            _ => {
+                "the lease of another coordinator: wait if that one is taking over, or else start the worker with the \
+                 --store of its coordinator"
+            }
         };
         Err(LinkError::transient(format!(
-            "the object store of worker {} contains {found}: start the worker with the --store of its coordinator",
+            "the object store of worker {} contains {found}",
             hello.name
         )))
     }

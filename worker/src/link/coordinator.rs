@@ -29,7 +29,7 @@ const QUEUE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct GrpcCoordinator {
     pub(crate) uri: String,
-    /// The object store, whose lease contains the URI of the active coordinator and proves that it uses the same store.
+    /// The object store. Its lease contains the URI of the active coordinator, and shows that both use the same store.
     pub(crate) objects: Objects,
     pub(crate) tls: Option<Tls>,
     pub(crate) token: Option<Token>,

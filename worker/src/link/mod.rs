@@ -18,7 +18,8 @@ use tokio::sync::mpsc;
 /// Connector to the coordinator.
 #[tonic::async_trait]
 pub trait CoordinatorLink: Send + Sync + 'static {
-    /// Connects to the coordinator, sends `hello`, and returns the session.
+    /// Connects to the coordinator, sends `hello` with the [identifier of the lease](hatebeam_runs::lease_id) in the worker's
+    /// object store, and returns the session.
     ///
     /// # Errors
     /// Returns a [`LinkError`] if the coordinator is unreachable or refuses this worker.
