@@ -481,17 +481,13 @@ pub fn model_depth(
     let requests_seconds = puts / inputs.puts_per_second;
     let rounds_seconds = work.rounds_seconds();
     // These activities overlap, so the longest one determines the time. The rounds are added to it.
-    let (overlapped, longest) = [
+    let (overlapped, longest) = slowest([
         (Bottleneck::Cores, cores_seconds),
         (Bottleneck::Network, network_seconds),
         (Bottleneck::Disk, disk_seconds),
         (Bottleneck::Commit, commit_seconds),
         (Bottleneck::Requests, requests_seconds),
-    ]
-    .into_iter()
-    .fold((Bottleneck::Cores, 0.0), |most, next| {
-        if next.1 > most.1 { next } else { most }
-    });
+    ]);
     let limit = if rounds_seconds > longest {
         Bottleneck::Rounds
     } else {
@@ -516,6 +512,15 @@ pub fn model_depth(
         memory_bytes,
         fits: memory_bytes <= machine.memory_bytes * inputs.memory_share,
     }
+}
+
+/// Returns the activity that takes the most time, in seconds. If several take equally long, returns the first of them.
+fn slowest<const N: usize>(activities: [(Bottleneck, f64); N]) -> (Bottleneck, f64) {
+    activities
+        .into_iter()
+        .fold((Bottleneck::Cores, 0.0), |most, next| {
+            if next.1 > most.1 { next } else { most }
+        })
 }
 
 /// Returns the smallest number of workers whose memory is sufficient for the beam, or `None` if even [`MAX_WORKERS`]
