@@ -20,7 +20,7 @@ const ROW_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of rows after which the heading is repeated.
 const ROWS_PER_HEADING: u32 = 40;
 
-const HEADING: &str = " depth       wells   lines       best     median        cut  Mchild/s    stored     depth    elapsed";
+const HEADING: &str = " depth       wells   lines       best     median        cut  Mchild/s    stored      time    elapsed";
 
 /// The JSON line for a depth.
 #[derive(Debug, Serialize)]

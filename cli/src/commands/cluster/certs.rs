@@ -103,7 +103,7 @@ impl CertsArgs {
             let _ = writeln!(
                 text,
                 "  {machines:<width$}  ca.pem {member}.pem {member}-key.pem{}",
-                tokens_of(member)
+                note_of(member)
             );
         }
         text.push_str(
@@ -114,12 +114,14 @@ impl CertsArgs {
     }
 }
 
-/// Returns the names of the token files that a member needs.
-fn tokens_of(member: &str) -> &'static str {
+/// Returns the text after the names of a member's certificate files: the token files that it needs, or the names under which
+/// a worker with a certificate of its own reads these files.
+fn note_of(member: &str) -> &'static str {
     match member {
         "coordinator" => " token view-token",
         CLIENT => " token, or view-token for read-only access",
-        _ => "",
+        "worker" => "",
+        _ => ", renamed to worker.pem and worker-key.pem",
     }
 }
 
