@@ -18,6 +18,8 @@ const MAX_DEPARTED: usize = 1000;
 /// Longest absence, in milliseconds, that is charged for a coordinator or for a machine with a restarted process. A
 /// crashed process is usually restarted within this time. After a longer absence, its machine may have been off.
 const MAX_ABSENCE_MS: u64 = 600_000;
+/// Name of an entry into which the entries of departed machines have been merged.
+const MERGED: &str = "gone";
 /// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
 
@@ -68,6 +70,20 @@ impl MachineUsage {
         self.name == other.name
             && self.started_ms == other.started_ms
             && self.machine == other.machine
+    }
+
+    /// Returns whether entries of departed machines have been merged into this one.
+    fn is_merged(&self) -> bool {
+        self.name == MERGED && self.started_ms == 0
+    }
+
+    /// Returns the machine of the entry into which this one is merged after the machine has departed.
+    fn merged_machine(&self) -> Machine {
+        Machine {
+            id: String::new(),
+            zone: String::new(),
+            ..self.machine.clone()
+        }
     }
 
     /// Records that a process runs on the machine. If the machine was absent for longer than [`MAX_ABSENCE_MS`] and the
@@ -153,17 +169,35 @@ impl UsageLedger {
 
     /// Raises each usage to at least the usage in `other`, a ledger of the same run that another process advanced at
     /// the same time. Adding the ledgers would charge the common time twice.
+    ///
+    /// If a ledger has merged the entries of departed machines, only the sums of both ledgers can be compared, and the greater
+    /// sum counts. So the cost is never less than that of either ledger. Time is charged twice only if a machine has
+    /// returned after one ledger has merged its entry.
     pub fn cover(&mut self, other: &UsageLedger) {
+        let mut other = other.clone();
+        let own = self.clone();
+        self.merge_as_in(&other);
+        other.merge_as_in(&own);
         self.milliseconds = self.milliseconds.max(other.milliseconds);
         self.writes = self.writes.max(other.writes);
         self.reads = self.reads.max(other.reads);
         self.kib_seconds = self.kib_seconds.max(other.kib_seconds);
-        for usage in &other.machines {
-            match self.machines.iter_mut().find(|own| own.is_same(usage)) {
+        for usage in other.machines {
+            match self.machines.iter_mut().find(|own| own.is_same(&usage)) {
                 Some(own) => own.milliseconds = own.milliseconds.max(usage.milliseconds),
-                None => self.machines.push(usage.clone()),
+                None => self.machines.push(usage),
             }
         }
+    }
+
+    /// Merges each entry that `other` does not have if it may be part of a merged entry there.
+    fn merge_as_in(&mut self, other: &UsageLedger) {
+        self.merge(|usage| {
+            let is_shared = !usage.is_merged() && other.machines.iter().any(|of| of.is_same(usage));
+            let machine = usage.merged_machine();
+            let mut merged = other.machines.iter().filter(|of| of.is_merged());
+            is_shared || merged.all(|of| of.machine != machine)
+        });
     }
 
     /// Replaces this ledger with `later`, a ledger of the same run that another process may have advanced at the same
@@ -183,26 +217,25 @@ impl UsageLedger {
 
     /// Merges the entries of equal departed machines if more than [`MAX_DEPARTED`] machines have departed.
     fn merge_departed(&mut self, present: &[ActiveProcess]) {
-        if self.machines.len() <= present.len() + MAX_DEPARTED {
-            return;
+        if self.machines.len() > present.len() + MAX_DEPARTED {
+            self.merge(|usage| present.iter().any(|process| usage.covers(process)));
         }
+    }
+
+    /// Merges the entries for which `keeps` returns `false`, one entry for all equal machines.
+    fn merge(&mut self, keeps: impl Fn(&MachineUsage) -> bool) {
+        let machines = std::mem::take(&mut self.machines);
         let (mut kept, departed): (Vec<MachineUsage>, Vec<MachineUsage>) =
-            std::mem::take(&mut self.machines)
-                .into_iter()
-                .partition(|usage| present.iter().any(|process| usage.covers(process)));
+            machines.into_iter().partition(keeps);
         let mut sums: Vec<MachineUsage> = Vec::new();
         for usage in departed {
-            let machine = Machine {
-                id: String::new(),
-                zone: String::new(),
-                ..usage.machine
-            };
+            let machine = usage.merged_machine();
             match sums.iter_mut().find(|sum| sum.machine == machine) {
                 Some(sum) => {
                     sum.milliseconds = sum.milliseconds.saturating_add(usage.milliseconds);
                 }
                 None => sums.push(MachineUsage {
-                    name: "gone".to_owned(),
+                    name: MERGED.to_owned(),
                     machine,
                     started_ms: 0,
                     until_ms: None,
@@ -472,7 +505,132 @@ mod tests {
         assert_eq!(ledger.unpriced(), 3);
     }
 
+    /// The time of a worker in two ledgers of a run, which two processes have advanced at the same time.
+    #[derive(Clone, Debug)]
+    struct History {
+        /// Seconds before the ledgers were copied.
+        common: u64,
+        /// Seconds afterwards in each ledger. `None` means that this process did not see the worker.
+        later: [Option<u64>; 2],
+        /// Whether the worker has departed in the first and in the second ledger, and its entry has been merged.
+        is_merged: [bool; 2],
+        is_large: bool,
+    }
+
+    impl History {
+        /// Returns the seconds in a ledger.
+        fn seconds(&self, ledger: usize) -> Option<u64> {
+            let later = self.later[ledger];
+            match self.common {
+                0 => later,
+                common => Some(common + later.unwrap_or(0)),
+            }
+        }
+
+        fn usage(&self, number: usize, seconds: u64) -> MachineUsage {
+            // A second costs a tenth of a cent or a cent.
+            let dollars = if self.is_large { 36.0 } else { 3.6 };
+            let process = worker(&format!("w{number}"), dollars);
+            MachineUsage {
+                name: process.name,
+                started_ms: process.started_ms,
+                machine: Machine {
+                    zone: format!("zone-{}", number % 3),
+                    ..process.machine
+                },
+                milliseconds: seconds * 1000,
+                until_ms: None,
+            }
+        }
+    }
+
+    fn histories() -> impl Strategy<Value = Vec<History>> {
+        let later = || proptest::option::of(0u64..50);
+        let one = (0u64..50, later(), later(), any::<[bool; 3]>());
+        let one = one.prop_map(|(common, first, second, [a, b, is_large])| History {
+            common,
+            later: [first, second],
+            is_merged: [a, b],
+            is_large,
+        });
+        proptest::collection::vec(one, 0..12)
+    }
+
+    /// Returns one of the ledgers. `merges` is whether it has merged entries.
+    fn ledger_of(workers: &[History], ledger: usize, merges: bool) -> UsageLedger {
+        let usage = |(number, worker): (usize, &History)| {
+            let seconds = worker.seconds(ledger)?;
+            Some(worker.usage(number, seconds))
+        };
+        let mut result = UsageLedger {
+            machines: workers.iter().enumerate().filter_map(usage).collect(),
+            ..UsageLedger::default()
+        };
+        if merges {
+            let kept: Vec<String> = workers
+                .iter()
+                .enumerate()
+                .filter(|(_, worker)| !worker.is_merged[ledger])
+                .map(|(number, _)| format!("w{number}"))
+                .collect();
+            result.merge(|usage| kept.contains(&usage.name));
+        }
+        result
+    }
+
+    #[test]
+    fn departed_machines_that_one_ledger_has_merged_are_charged_once() {
+        let mut stored = UsageLedger::default();
+        for n in 0..MAX_DEPARTED as u64 {
+            stored.advance(n * 1000, &[worker(&format!("w{n}"), 3.6)], 0);
+            stored.advance(n * 1000 + 1000, &[worker(&format!("w{n}"), 3.6)], 0);
+        }
+        let mut memory = stored.clone();
+        let now = MAX_DEPARTED as u64 * 1000;
+        memory.advance(now, &[worker("a", 3.6)], 0);
+        memory.advance(now + 1000, &[worker("b", 3.6)], 0);
+        memory.advance(now + 2000, &[worker("b", 3.6)], 0);
+        assert!(memory.machines.len() < 10);
+        let expected = memory.machine_cost();
+        assert_eq!(expected, Micros(MAX_DEPARTED as u64 * 1000 + 1000));
+        stored.follow(memory);
+        assert_eq!(stored.machine_cost(), expected);
+    }
+
     proptest! {
+        /// Checks that merged entries make two ledgers neither lose nor double time.
+        #[test]
+        fn cover_charges_at_least_each_ledger_and_at_most_the_time_of_each_machine(
+            workers in histories(),
+            merges in any::<[bool; 2]>(),
+        ) {
+            let ledgers = [0, 1].map(|ledger| ledger_of(&workers, ledger, merges[ledger]));
+            let [first, second] = &ledgers;
+            let mut covered = first.clone();
+            covered.cover(second);
+            let least = first.machine_cost().max(second.machine_cost());
+            let most: Micros = workers
+                .iter()
+                .enumerate()
+                .filter_map(|(number, worker)| {
+                    let seconds = worker.seconds(0).max(worker.seconds(1))?;
+                    worker.usage(number, seconds).cost()
+                })
+                .sum();
+            prop_assert!(least <= covered.machine_cost() && covered.machine_cost() <= most);
+            if !merges[0] && !merges[1] {
+                prop_assert_eq!(covered.machine_cost(), most);
+            }
+            // The order does not matter, and a repetition changes nothing.
+            let mut reversed = second.clone();
+            reversed.cover(first);
+            prop_assert_eq!(reversed.machine_cost(), covered.machine_cost());
+            for ledger in &ledgers {
+                covered.cover(ledger);
+                prop_assert_eq!(reversed.machine_cost(), covered.machine_cost());
+            }
+        }
+
         /// Checks that neither intermediate updates nor saving and loading the ledger change the result.
         #[test]
         fn usage_does_not_depend_on_how_often_it_is_recorded(
