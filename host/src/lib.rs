@@ -15,7 +15,7 @@ mod server;
 mod signals;
 
 pub use limits::{raise_file_limit, return_large_blocks};
-pub use memory::{available_memory, memory_in_use, peak_memory};
+pub use memory::{available_memory, memory_in_use, memory_limit, peak_memory};
 pub use metadata::{Metadata, is_aws};
 #[cfg(feature = "server")]
 pub use rent::{GivenMachine, RentedMachine};

@@ -1,6 +1,7 @@
 //! Metrics of the process itself, read from `/proc`. On systems other than Linux, most of them are always 0.
 
 use crate::{ProcessMetrics, Registry};
+use hatebeam_host::{memory_in_use, memory_limit};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,33 +33,13 @@ pub fn watch_process(registry: &Registry, build: Build) {
     ]);
     metrics.memory_limit.set(memory_limit().unwrap_or(0));
     registry.before_scrape(move || {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        metrics.memory.set(resident_bytes(&status).unwrap_or(0));
+        metrics.memory.set(memory_in_use().unwrap_or(0));
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         metrics.cpu.set(cpu_seconds(&stat).unwrap_or(0.0));
         let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
         // One of the open files is the directory that is being listed.
         metrics.open_fds.set(open.saturating_sub(1) as u64);
     });
-}
-
-/// Returns the memory of the machine, or the limit of the control group if that is lower.
-fn memory_limit() -> Option<u64> {
-    let total = kib_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
-    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let limit = limit.and_then(|limit| limit.trim().parse().ok());
-    Some(limit.map_or(total, |limit: u64| limit.min(total)))
-}
-
-fn resident_bytes(status: &str) -> Option<u64> {
-    kib_of(status, "VmRSS:")
-}
-
-/// Returns the size in the line that begins with `name`, converted from KiB to bytes.
-fn kib_of(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
 }
 
 /// Returns the sum of the times spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`.
@@ -75,9 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proc_files_are_parsed() {
-        assert_eq!(resident_bytes("Name:\tx\nVmRSS:\t   12 kB\n"), Some(12288));
-        assert_eq!(resident_bytes("VmRSS: many kB"), None);
+    fn processor_time_is_parsed() {
         let stat = "77 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0";
         assert_eq!(cpu_seconds(stat), Some(3.0));
         for bad in [
