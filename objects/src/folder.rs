@@ -11,28 +11,35 @@
 //!
 //! Unconditional writes do not conflict with each other, so they hold the lock in shared mode while they rename
 //! the file. Conditional writes and deletions hold the lock exclusively. The operating system releases the lock
-//! when a process dies.
+//! when a process dies. An operation that cannot take the lock for a minute changes nothing and fails.
 
 use crate::checksum::Stored;
 use crate::entry::{Condition, Entry, Version};
 use crate::error::ObjectError;
 use crate::key::check_key;
-use crate::local::{Temporary, copy, sync_dir};
+use crate::local::{Temporary, copy, create_dir_durably, sync_dir};
 use crate::random::Random;
 use bytes::Bytes;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Age at which a temporary file is considered abandoned.
 const ABANDONED_AGE: Duration = Duration::from_secs(3600);
+/// Maximum time for which an operation waits for the lock: as long as an attempt in S3 by default. Other operations hold the
+/// lock for milliseconds, but a process that is suspended meanwhile holds it until it is resumed or ends.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+/// First pause between two attempts to take the lock. Later pauses are a hundredth of the time waited so far, so that many
+/// waiting machines do not burden the server of a network file system.
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Objects stored as files in a folder. All methods block.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     root: PathBuf,
+    lock_timeout: Duration,
 }
 
 enum LockMode {
@@ -42,20 +49,18 @@ enum LockMode {
 
 impl Folder {
     pub(crate) fn open(root: &Path) -> Result<Folder, ObjectError> {
-        let root = root.to_path_buf();
-        let temporaries = root.join(".tmp");
-        fs::create_dir_all(&temporaries).map_err(ObjectError::io(&temporaries))?;
-        let folder = Folder { root };
-        folder.remove_abandoned();
+        let folder = Folder::at(root);
+        create_dir_durably(&folder.temporaries())?;
+        if let Err(error) = folder.remove_abandoned() {
+            tracing::warn!(%error, "cannot look for abandoned temporary files");
+        }
         Ok(folder)
     }
 
     /// Opens a folder without changing it.
     pub(crate) fn open_existing(root: &Path) -> Result<Folder, ObjectError> {
         match fs::metadata(root) {
-            Ok(metadata) if metadata.is_dir() => Ok(Folder {
-                root: root.to_path_buf(),
-            }),
+            Ok(metadata) if metadata.is_dir() => Ok(Folder::at(root)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(ObjectError::io(root)(error))
             }
@@ -66,18 +71,27 @@ impl Folder {
         }
     }
 
+    fn at(root: &Path) -> Folder {
+        Folder {
+            root: root.to_path_buf(),
+            lock_timeout: LOCK_TIMEOUT,
+        }
+    }
+
+    fn temporaries(&self) -> PathBuf {
+        self.root.join(".tmp")
+    }
+
     /// Removes abandoned temporary files. A file that cannot be removed causes a warning.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "simulations never use folders, so this code may read the real clock"
-    )]
-    fn remove_abandoned(&self) {
-        let now = SystemTime::now();
-        for entry in fs::read_dir(self.root.join(".tmp"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
+    fn remove_abandoned(&self) -> Result<(), ObjectError> {
+        let dir = self.temporaries();
+        // The age of a file is its distance from a new file, because the clock of this machine can differ from that of a file
+        // server. Otherwise, a clock that is ahead would make the files that other processes are writing look abandoned.
+        let (newest, file) = self.temporary()?;
+        let now = file.metadata().and_then(|meta| meta.modified());
+        let now = now.map_err(ObjectError::io(newest.path()))?;
+        let entries = fs::read_dir(&dir).map_err(ObjectError::io(&dir))?;
+        for entry in entries.flatten() {
             let modified = entry.metadata().and_then(|meta| meta.modified());
             let age = modified.ok().and_then(|then| now.duration_since(then).ok());
             if age.is_some_and(|age| age > ABANDONED_AGE) {
@@ -90,28 +104,54 @@ impl Folder {
                 }
             }
         }
+        Ok(())
     }
 
     fn path(&self, key: &str) -> PathBuf {
         self.root.join(key)
     }
 
-    /// Waits for the lock. The lock is held until the returned file is dropped.
-    fn lock(&self, mode: LockMode) -> Result<File, ObjectError> {
+    /// Takes the lock for an operation on a key. The lock is held until the returned file is dropped.
+    ///
+    /// Returns [`ObjectError::Unavailable`] if other processes hold the lock for too long. Their lock remains in force, so
+    /// conditional writes stay safe.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "simulations never use folders, so this code may make its thread sleep"
+    )]
+    fn lock(&self, mode: LockMode, key: &str) -> Result<File, ObjectError> {
         let path = self.root.join(".lock");
-        let locked = File::options()
+        let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
             .open(&path)
-            .and_then(|file| {
-                match mode {
-                    LockMode::Shared => file.lock_shared()?,
-                    LockMode::Exclusive => file.lock()?,
-                }
-                Ok(file)
-            });
-        locked.map_err(ObjectError::io(&path))
+            .map_err(ObjectError::io(&path))?;
+        let mut waited = Duration::ZERO;
+        loop {
+            let locked = match mode {
+                LockMode::Shared => file.try_lock_shared(),
+                LockMode::Exclusive => file.try_lock(),
+            };
+            match locked {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(ObjectError::io(&path)(error)),
+                Err(TryLockError::WouldBlock) if waited >= self.lock_timeout => break,
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let pause = (waited / 100).max(LOCK_PAUSE);
+            std::thread::sleep(pause);
+            waited += pause;
+        }
+        Err(ObjectError::Unavailable {
+            store: self.root.display().to_string(),
+            key: key.to_owned(),
+            reason: format!(
+                "the lock {} was not free for {} s: resume or end the process that holds it",
+                path.display(),
+                self.lock_timeout.as_secs()
+            ),
+        })
     }
 
     /// Returns a function that converts an I/O error. The object also counts as missing if its path is a folder or is
@@ -141,7 +181,7 @@ impl Folder {
     }
 
     fn temporary(&self) -> Result<(Temporary, File), ObjectError> {
-        Temporary::create_in(&self.root.join(".tmp"))
+        Temporary::create_in(&self.temporaries())
     }
 
     fn written(&self, bytes: &[u8]) -> Result<Temporary, ObjectError> {
@@ -195,7 +235,7 @@ impl Folder {
     }
 
     fn put_temporary(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
-        let lock = self.lock(LockMode::Shared)?;
+        let lock = self.lock(LockMode::Shared, key)?;
         self.rename(temporary, key)?;
         // Release the lock before waiting for the disk. Otherwise, writers that share the lock could make an exclusive
         // writer wait indefinitely.
@@ -210,7 +250,7 @@ impl Folder {
         condition: &Condition,
     ) -> Result<Version, ObjectError> {
         let temporary = self.written(bytes)?;
-        let _lock = self.lock(LockMode::Exclusive)?;
+        let _lock = self.lock(LockMode::Exclusive, key)?;
         let found = match self.get(key) {
             Ok((_, version)) => Some(version),
             Err(error) if error.is_not_found() => None,
@@ -272,7 +312,7 @@ impl Folder {
 
     pub(crate) fn delete(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
-        let _lock = self.lock(LockMode::Exclusive)?;
+        let _lock = self.lock(LockMode::Exclusive, key)?;
         match fs::remove_file(&path) {
             Ok(()) => self.prune(&path),
             Err(error) => match self.failed(key)(error) {
@@ -295,9 +335,9 @@ impl Folder {
 
     pub(crate) fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let path = self.path(prefix);
-        let removed = self.root.join(".tmp").join(Random::default().name());
+        let removed = self.temporaries().join(Random::default().name());
         {
-            let _lock = self.lock(LockMode::Exclusive)?;
+            let _lock = self.lock(LockMode::Exclusive, prefix)?;
             if !path.is_dir() {
                 return Ok(0);
             }
@@ -386,6 +426,7 @@ fn walk(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
     fn open_removes_only_abandoned_temporary_files() {
@@ -407,6 +448,54 @@ mod tests {
         Folder::open(dir.path()).unwrap();
         assert!(!old.exists());
         assert!(fresh.exists());
+    }
+
+    #[test]
+    fn lock_of_a_suspended_process_makes_writes_and_deletions_fail_without_effect() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder {
+            lock_timeout: Duration::ZERO,
+            ..Folder::open(dir.path()).unwrap()
+        };
+        folder.put("a/b", b"1").unwrap();
+        let version = Version::of(b"1");
+        let held = folder.lock(LockMode::Exclusive, "c").unwrap();
+        for failed in [
+            folder.put("a/b", b"2"),
+            folder.put("d", b"2"),
+            folder
+                .put_if("a/b", b"2", &Condition::Is(version.clone()))
+                .map(drop),
+            folder.put_if("d", b"2", &Condition::Absent).map(drop),
+            folder.delete("a/b"),
+            folder.delete_prefix("a").map(drop),
+        ] {
+            let error = failed.unwrap_err();
+            assert!(matches!(error, ObjectError::Unavailable { .. }), "{error}");
+            assert!(error.is_transient() && error.to_string().contains(".lock"));
+        }
+        // Reads do not need the lock.
+        assert_eq!(folder.get("a/b").unwrap().0, "1");
+        assert_eq!(folder.list("").unwrap().len(), 1);
+        assert_eq!(fs::read_dir(folder.temporaries()).unwrap().count(), 0);
+        drop(held);
+        let written = folder.put_if("a/b", b"2", &Condition::Is(version));
+        assert_eq!(written.unwrap(), Version::of(b"2"));
+    }
+
+    #[test]
+    fn operation_waits_for_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let held = folder.lock(LockMode::Shared, "a").unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| folder.put_if("a", b"1", &Condition::Absent));
+            // A write that shares the lock is not blocked.
+            folder.put("b", b"1").unwrap();
+            drop(held);
+            writer.join().unwrap().unwrap();
+        });
+        assert_eq!(folder.get("a").unwrap().0, "1");
     }
 
     #[test]

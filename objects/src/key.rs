@@ -4,9 +4,9 @@ use crate::error::ObjectError;
 
 /// Maximum length of a key, in bytes. S3 allows 1,024 bytes; the difference is reserved for the store's prefix in the
 /// bucket.
-pub const MAX_KEY_BYTES: usize = 900;
+const MAX_KEY_BYTES: usize = 900;
 /// Maximum length of each name in a key, in bytes. Common file systems have the same limit.
-pub const MAX_NAME_BYTES: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 
 /// Checks a key, which must consist of names joined by `/`. A name must not be empty or begin with a dot. The key must
 /// not contain a backslash or a control character.

@@ -32,6 +32,18 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), ObjectError> {
         .map_err(ObjectError::io(dir))
 }
 
+/// Creates a folder and its missing parents, and makes the created folders durable.
+pub(crate) fn create_dir_durably(dir: &Path) -> Result<(), ObjectError> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.exists()).collect();
+    fs::create_dir_all(dir).map_err(ObjectError::io(dir))?;
+    for parent in missing.into_iter().filter_map(Path::parent) {
+        // The parent of a relative path with one name is empty.
+        let is_current = parent.as_os_str().is_empty();
+        sync_dir(if is_current { Path::new(".") } else { parent })?;
+    }
+    Ok(())
+}
+
 /// A temporary file. Dropping this value removes the file, unless it has been renamed.
 pub(crate) struct Temporary {
     path: PathBuf,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// Minimum size of the parts of a file in S3, in bytes. The last part may be smaller.
-pub const MIN_PART_BYTES: usize = 5 << 20;
+const MIN_PART_BYTES: usize = 5 << 20;
 /// Maximum size of the parts of a file in S3, in bytes. S3 accepts up to 5 GiB, but parts are held in memory.
-pub const MAX_PART_BYTES: usize = 1 << 30;
+const MAX_PART_BYTES: usize = 1 << 30;
 
 /// Encryption of objects in S3.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
