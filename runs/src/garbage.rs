@@ -45,16 +45,17 @@ pub async fn collect_garbage(
         // This program did not write an object with such a key, so the object is kept.
         None => true,
     };
-    let mut garbage = Garbage::default();
+    let (mut garbage, mut keys) = (Garbage::default(), Vec::new());
     for (folder, epochs) in [(FRONTIER_FOLDER, kept), (LIST_FOLDER, listed)] {
         for entry in objects.list(&format!("{prefix}/{folder}")).await? {
             if !is_named(relative(&entry.key, &prefix), &epochs) {
-                objects.delete(&entry.key).await?;
                 garbage.objects += 1;
                 garbage.bytes += entry.bytes;
+                keys.push(entry.key);
             }
         }
     }
+    objects.delete_all(&keys).await?;
     Ok(garbage)
 }
 

@@ -45,7 +45,7 @@ pub struct CommittedDepth {
     /// Cost of the run between the commits of the previous depth and this depth.
     #[serde(default, rename = "cost_micros")]
     pub cost: Micros,
-    /// Part of `cost` that arose while the run waited for workers.
+    /// Part of `cost` that arose while the run waited for workers or in failed attempts.
     #[serde(default, rename = "waiting_micros")]
     pub waiting: Micros,
 }

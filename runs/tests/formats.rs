@@ -484,6 +484,46 @@ mod current {
             assert_eq!(parsed, manifest());
         }
 
+        /// Adds the JSON pointers of all objects in a value. `at` is the pointer of the value.
+        fn add_objects(value: &Value, at: &str, pointers: &mut Vec<String>) {
+            match value {
+                Value::Object(fields) => {
+                    pointers.push(at.to_owned());
+                    for (name, field) in fields {
+                        add_objects(field, &format!("{at}/{name}"), pointers);
+                    }
+                }
+                Value::Array(elements) => {
+                    for (index, element) in elements.iter().enumerate() {
+                        add_objects(element, &format!("{at}/{index}"), pointers);
+                    }
+                }
+                _ => {}
+            }
+        }
+
+        #[test]
+        fn manifest_with_an_unknown_field_is_refused() {
+            let mut manifest = manifest();
+            manifest.depths[1].record.changed = vec![changed()];
+            let value = serde_json::to_value(&manifest).unwrap();
+            let mut pointers = Vec::new();
+            add_objects(&value, "", &mut pointers);
+            for object in ["", "/depths/1/record", "/depths/1/record/changed/0"] {
+                assert!(pointers.iter().any(|pointer| pointer == object), "{object}");
+            }
+            for pointer in pointers {
+                let mut value = value.clone();
+                let fields = value.pointer_mut(&pointer).unwrap().as_object_mut();
+                fields.unwrap().insert("unknown".to_owned(), json!(1));
+                let error = Manifest::parse(value.to_string().as_bytes()).unwrap_err();
+                assert!(
+                    error.to_string().contains("`unknown`"),
+                    "{pointer}: {error}"
+                );
+            }
+        }
+
         #[test]
         fn manifest_of_format_5_is_read() {
             let mut expected = manifest();

@@ -11,6 +11,7 @@ use hatebeam_search::{
     EvaluatorKind, EvaluatorSpec, FEATURES, Network, NetworkWeights, Quiescence,
 };
 use hatebeam_store::{DepthRecord, StoreError};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -605,6 +606,57 @@ fn up_to(max_depth: u32, settings: Settings) -> Settings {
         },
         ..settings
     }
+}
+
+/// A kill leaves a number of whole lines of `depths.jsonl`.
+#[test]
+fn each_line_of_records_marks_only_depths_that_the_rule_keeps_and_the_last_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for keep in [Retention::Every(3), Retention::Last] {
+        for depths in [1, 7] {
+            let dir = folder.path().join(format!("{keep}-{depths}"));
+            drop(to_end_in_groups(&dir, keep, depths));
+            let text = fs::read_to_string(dir.join("depths.jsonl")).unwrap();
+            let (mut kept, mut last) = (BTreeSet::new(), 0);
+            for line in text.lines() {
+                let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+                let records = match line["record"].take() {
+                    serde_json::Value::Null => line["records"].take(),
+                    record => serde_json::Value::Array(vec![record]),
+                };
+                let records: Vec<DepthRecord> = serde_json::from_value(records).unwrap();
+                for record in records {
+                    last = last.max(record.depth);
+                    if record.kept {
+                        kept.insert(record.depth);
+                    } else {
+                        kept.remove(&record.depth);
+                    }
+                }
+                let expected = (0..=last).filter(|&depth| depth == last || keep.keeps(depth, 0));
+                let expected: BTreeSet<u32> = expected.collect();
+                assert_eq!(kept, expected, "{}", dir.display());
+            }
+            assert!(last > 20, "{last}");
+        }
+    }
+}
+
+#[test]
+fn opening_for_writing_removes_unfinished_files_of_games() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    drop(Run::open_or_create(dir, &spec(50), None).unwrap());
+    let replays = dir.join("replays");
+    fs::create_dir(&replays).unwrap();
+    let [game, unfinished] = ["game.txt", ".hatebeam-1-0.tmp"].map(|name| replays.join(name));
+    for file in [&game, &unfinished] {
+        fs::write(file, "1").unwrap();
+    }
+    drop(Run::open_read_only(dir).unwrap());
+    assert!(unfinished.exists());
+    drop(Run::open(dir, None).unwrap());
+    assert!(game.exists() && !unfinished.exists());
 }
 
 #[test]

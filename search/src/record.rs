@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A well in which HATETRIS gives another piece than HATETRIS Mild, because a well of the game would occur
 /// again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChangedPiece {
     /// The well, in the format of [`Well::to_hex`].
     pub well: String,
@@ -32,6 +33,7 @@ impl ChangedPiece {
 /// Statistics of a committed depth (a depth that is stored so that no failure can lose it).
 /// The `*_eval` fields are evaluator scores. The `best_lines` field is a game score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DepthRecord {
     /// Number of pieces placed.
     pub depth: u32,

@@ -43,7 +43,7 @@ pub enum StoreError {
         /// The file that was being written.
         path: PathBuf,
     },
-    /// A RocksDB operation failed.
+    /// A RocksDB operation failed, but not because of an error of the operating system.
     #[error("RocksDB failed in {}: {reason}", path.display())]
     Db {
         /// The folder of the database, or the table file.
@@ -246,15 +246,10 @@ impl StoreError {
         }
     }
 
-    /// Returns a function that converts a RocksDB error. A full disk becomes [`StoreError::DiskFull`].
+    /// Returns a function that converts a RocksDB error. A full disk becomes [`StoreError::DiskFull`], and another error
+    /// of the operating system becomes [`StoreError::Io`].
     pub(crate) fn db(path: &Path) -> impl FnOnce(rocksdb::Error) -> StoreError + '_ {
-        move |error| {
-            let (path, reason) = (path.to_path_buf(), error.into_string());
-            if reason.contains("No space left") || reason.contains("quota exceeded") {
-                return StoreError::DiskFull { path };
-            }
-            StoreError::Db { path, reason }
-        }
+        move |error| failed(path, &error.kind(), error.into_string())
     }
 
     /// Returns a function that converts a RocksDB error of reading a depth. `dir` is the database.
@@ -263,22 +258,36 @@ impl StoreError {
     }
 }
 
+/// Converts a RocksDB error of an operation on a database or a table file.
+fn failed(path: &Path, kind: &ErrorKind, reason: String) -> StoreError {
+    let is_full = reason.contains("No space left") || reason.contains("quota exceeded");
+    let path = path.to_path_buf();
+    match system_error(&path, kind, &reason) {
+        _ if is_full => StoreError::DiskFull { path },
+        Some(error) => error,
+        None => StoreError::Db { path, reason },
+    }
+}
+
 /// Converts a RocksDB error of reading a depth. Damaged and missing tables become
-/// [`StoreError::DamagedDepth`]. Other errors of the operating system, such as too many open files,
-/// become [`StoreError::Io`], because the tables may be intact.
+/// [`StoreError::DamagedDepth`].
 fn unreadable(depth: u32, dir: &Path, kind: &ErrorKind, reason: String) -> StoreError {
-    let file = table_named_in(&reason);
-    if *kind == ErrorKind::IOError && !reason.contains(NOT_FOUND) {
-        return StoreError::Io {
-            path: file.unwrap_or_else(|| dir.to_path_buf()),
-            error: io::Error::other(reason),
-        };
-    }
-    StoreError::DamagedDepth {
+    system_error(dir, kind, &reason).unwrap_or_else(|| StoreError::DamagedDepth {
         depth,
-        file,
+        file: table_named_in(&reason),
         reason,
-    }
+    })
+}
+
+/// Converts a RocksDB error that comes from the operating system, such as too many open files. Such an error does not mean
+/// damage, because the tables may be intact. Returns `None` for other errors, and for missing files. `path` is the database or
+/// the table.
+fn system_error(path: &Path, kind: &ErrorKind, reason: &str) -> Option<StoreError> {
+    let is_of_system = *kind == ErrorKind::IOError && !reason.contains(NOT_FOUND);
+    is_of_system.then(|| StoreError::Io {
+        path: table_named_in(reason).unwrap_or_else(|| path.to_path_buf()),
+        error: io::Error::other(reason.to_owned()),
+    })
 }
 
 /// Text in RocksDB's message if a file does not exist.
@@ -316,6 +325,8 @@ mod tests {
         let read = |kind: &ErrorKind, reason: &str| {
             unreadable(7, Path::new("/r/db"), kind, reason.to_owned())
         };
+        let failed =
+            |kind: &ErrorKind, reason: &str| failed(Path::new("/r/db"), kind, reason.to_owned());
         for (kind, reason) in [
             (
                 Corruption,
@@ -336,6 +347,9 @@ mod tests {
                 matches!(error, StoreError::DamagedDepth { depth: 7, .. }),
                 "{error}"
             );
+            let error = failed(&kind, reason);
+            assert!(matches!(error, StoreError::Db { .. }), "{error}");
+            assert!(error.is_damage() && error.to_string().contains(reason));
         }
         for (reason, expected) in [
             (
@@ -346,14 +360,26 @@ mod tests {
                 "IO error: While open a file: /r/db/12.sst: Too many open files",
                 "/r/db/12.sst",
             ),
+            (
+                "IO error: While lock file: /r/db/LOCK: No locks available",
+                "/r/db",
+            ),
             ("IO error: Stale file handle", "/r/db"),
         ] {
-            let StoreError::Io { path, error } = read(&IOError, reason) else {
-                panic!("{reason}");
-            };
-            assert_eq!(path, Path::new(expected));
-            assert_eq!(error.to_string(), reason);
+            for error in [read(&IOError, reason), failed(&IOError, reason)] {
+                assert!(!error.is_damage(), "{error}");
+                let StoreError::Io { path, error } = error else {
+                    panic!("{reason}");
+                };
+                assert_eq!(path, Path::new(expected));
+                assert_eq!(error.to_string(), reason);
+            }
         }
+        let full = failed(
+            &IOError,
+            "IO error: While appending to file: /r/db/12.sst: No space left on device",
+        );
+        assert!(matches!(full, StoreError::DiskFull { .. }), "{full}");
     }
 
     #[test]

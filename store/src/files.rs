@@ -17,6 +17,19 @@ pub fn sync_dir(dir: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io(dir))
 }
 
+/// Creates a folder and its missing parents, and makes them durable. An existing folder is made durable too, because an
+/// interrupted process may have created it.
+///
+/// # Errors
+/// Returns [`StoreError::Io`] or [`StoreError::DiskFull`] if a folder cannot be created or synced.
+pub fn create_dir_durably(dir: &Path) -> Result<(), StoreError> {
+    let parents = dir.ancestors().skip(1);
+    let missing: Vec<&Path> = parents.take_while(|parent| !parent.exists()).collect();
+    fs::create_dir_all(dir).map_err(StoreError::io(dir))?;
+    sync_dir(folder_of(dir))?;
+    missing.into_iter().map(folder_of).try_for_each(sync_dir)
+}
+
 /// Beginning of the name of a temporary file. A process number and a number in the process follow.
 const TEMPORARY_PREFIX: &str = ".hatebeam-";
 /// End of the name of a temporary file.
@@ -86,15 +99,22 @@ impl Temporary {
 }
 
 /// Returns whether a file has the name of a temporary file of [`write_whole`].
-pub(crate) fn is_temporary(name: &OsStr) -> bool {
+pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(TEMPORARY_PREFIX.as_bytes()) && name.ends_with(TEMPORARY_SUFFIX.as_bytes())
 }
 
-/// Removes the temporary files that killed processes have left in a folder. No process may be writing
-/// a file there.
-pub(crate) fn remove_temporaries(folder: &Path) -> Result<(), StoreError> {
-    for entry in fs::read_dir(folder).map_err(StoreError::io(folder))? {
+/// Removes the temporary files of [`write_whole`] that killed processes have left in a folder, which need
+/// not exist. No process may be writing a file there.
+///
+/// # Errors
+/// Returns [`StoreError::Io`] if the folder cannot be read or a file cannot be removed.
+pub fn remove_temporaries(folder: &Path) -> Result<(), StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(StoreError::io(folder))?,
+    };
+    for entry in entries {
         let entry = entry.map_err(StoreError::io(folder))?;
         if is_temporary(&entry.file_name()) {
             let path = entry.path();
@@ -224,6 +244,21 @@ mod tests {
             names_in(folder),
             [".hatebeam-1", ".tmp", "file", "manifest.json.tmp"]
         );
+        remove_temporaries(&folder.join("none")).unwrap();
+        remove_temporaries(&folder.join("file")).unwrap_err();
+    }
+
+    #[test]
+    fn missing_folder_is_created_with_its_parents() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("a/b/c");
+        for _ in 0..2 {
+            create_dir_durably(&dir).unwrap();
+            assert!(dir.is_dir());
+        }
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        create_dir_durably(&file.join("a")).unwrap_err();
     }
 
     #[test]

@@ -22,7 +22,10 @@ mod table;
 
 pub use changes::Changes;
 pub use error::StoreError;
-pub use files::{bytes_below, disk_bytes, free_bytes, sync_dir, write_whole};
+pub use files::{
+    bytes_below, create_dir_durably, disk_bytes, free_bytes, is_temporary, remove_temporaries,
+    sync_dir, write_whole,
+};
 pub use hatebeam_search::DepthRecord;
 pub use parallel::in_parallel;
 pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of, path_to};

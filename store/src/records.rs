@@ -7,10 +7,11 @@
 //! record is appended when the tables of a depth are dropped (deleted).
 //!
 //! A crash may leave an incomplete last line, so an invalid last line is ignored. Depths that are
-//! committed together share a line, so a crash leaves all of them or none.
+//! committed together share a line, so a crash leaves all of them or none. The line can also contain
+//! the second records of depths that the commit drops.
 
 use crate::error::StoreError;
-use crate::files::{sync_dir, write_whole};
+use crate::files::write_whole;
 use hatebeam_search::{DepthRecord, fnv1a};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -208,7 +209,7 @@ impl Records {
         write_whole(&self.path, text.as_bytes())?;
         self.list = kept;
         self.len = text.len() as u64;
-        self.path.parent().map_or(Ok(()), sync_dir)
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@
 //! folder.
 
 use crate::error::StoreError;
-use crate::files::{bytes_below, empty_dir};
+use crate::files::empty_dir;
 use crate::table::{self, DB_DIR, Key, TABLES, TableWriter};
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, Node, NodeWell};
@@ -120,7 +120,8 @@ impl ShardTables {
     /// Moves tables of a depth into RocksDB.
     ///
     /// # Errors
-    /// Returns [`StoreError::Db`] if RocksDB fails.
+    /// Returns [`StoreError::DiskFull`] or [`StoreError::Io`] if the files cannot be written or read, or
+    /// [`StoreError::Db`] if RocksDB fails for another reason, usually because a table is damaged.
     pub fn ingest(&self, depth: u32, paths: Vec<PathBuf>) -> Result<(), StoreError> {
         if paths.is_empty() {
             return Ok(());
@@ -175,7 +176,7 @@ impl ShardTables {
             visit(&node.ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
-                reason: "an entry has an invalid length".to_owned(),
+                reason: table::INVALID_ENTRY.to_owned(),
             })?);
             cursor.next();
         }
@@ -203,17 +204,12 @@ impl ShardTables {
     /// [share](ColumnFamilies::Shared) a column family.
     ///
     /// # Errors
-    /// Returns [`StoreError::Db`] if RocksDB fails.
+    /// Returns [`StoreError::Db`] or another error if RocksDB fails.
     pub fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
         let name = depth.to_string();
         if self.db.cf_handle(&name).is_none() {
             return Ok(());
         }
         self.db.drop_cf(&name).map_err(StoreError::db(&self.dir))
-    }
-
-    /// Returns the total size in bytes of all files.
-    pub fn stored_bytes(&self) -> u64 {
-        bytes_below(&self.dir)
     }
 }

@@ -35,7 +35,7 @@ use crate::error::{StoreError, hex_of};
 use crate::parallel::in_parallel;
 use crate::run::NewDepth;
 use hatebeam_game::Geometry;
-use hatebeam_search::{Digest, Node, NodeWell};
+use hatebeam_search::{Digest, MAX_LINES, Node, NodeWell};
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, LiveFile, LogLevel, Options, SstFileWriter,
 };
@@ -109,20 +109,24 @@ fn value_of(node: &Node) -> [u8; VALUE_LEN] {
     [a, b, c, d, e, f, node.hint]
 }
 
-/// Decodes a value. Returns `None` if its length is invalid.
+/// Reason for the damage of a depth if one of its entries cannot be decoded.
+pub(crate) const INVALID_ENTRY: &str = "an entry has an invalid length or number of lines";
+
+/// Decodes a value. Returns `None` if its length or its number of lines is invalid.
 pub(crate) fn node_of_value(well: NodeWell, value: &[u8]) -> Option<Node> {
     let &[a, b, c, d, e, f, hint] = value else {
         return None;
     };
-    Some(Node {
+    let lines = u16::from_be_bytes([e, f]);
+    (lines <= MAX_LINES).then_some(Node {
         score: i32::from_be_bytes([a, b, c, d]),
         well,
-        lines: u16::from_be_bytes([e, f]),
+        lines,
         hint,
     })
 }
 
-/// Decodes a key and its value. Returns `None` if one of their lengths is invalid.
+/// Decodes a key and its value. Returns `None` if one of their lengths or the number of lines is invalid.
 pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<Node> {
     let packed = key.get(DEPTH_LEN..)?;
     if packed.len() != geometry.packed_len() {
@@ -146,7 +150,7 @@ pub(crate) fn nodes_of_values(
             node_of_value(*well, &value).ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
-                reason: "an entry has an invalid length".to_owned(),
+                reason: INVALID_ENTRY.to_owned(),
             })
         });
         value.transpose()
@@ -465,5 +469,20 @@ mod tests {
         assert_eq!(depth_of(key.as_ref()), Some(0x0001_0203));
         assert_eq!(node_of(geometry, &key.as_ref()[1..], &value), None);
         assert_eq!(node_of(geometry, key.as_ref(), &value[1..]), None);
+    }
+
+    #[test]
+    fn value_with_too_many_lines_is_refused() {
+        let well = NodeWell::default();
+        for (lines, is_valid) in [(0, true), (MAX_LINES, true), (MAX_LINES + 1, false)] {
+            let node = Node {
+                score: 7,
+                well,
+                lines,
+                hint: 0,
+            };
+            let expected = is_valid.then_some(node);
+            assert_eq!(node_of_value(well, &value_of(&node)), expected, "{lines}");
+        }
     }
 }

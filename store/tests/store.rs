@@ -193,6 +193,48 @@ fn group_of_depths_can_be_read_back_dropped_and_truncated() {
 }
 
 #[test]
+fn crash_leaves_a_commit_and_its_drop_of_an_earlier_depth_or_none_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let geometry = Geometry::STANDARD;
+    let frontiers = frontiers(geometry, 300, 12);
+    let mut store = filled(&dir, geometry, &frontiers[..11]);
+    let kept = |store: &RunStore| -> Vec<u32> {
+        let kept = store.depths().iter().filter(|record| record.kept);
+        kept.map(|record| record.depth).collect()
+    };
+    let next = |depth: usize| NewDepth {
+        record: record(geometry, &frontiers[depth]),
+        shards: shards(&frontiers[depth]),
+        keep: true,
+    };
+    let error = store.commit_group_and_drop(vec![next(11)], Some(99), 2);
+    assert!(matches!(error, Err(StoreError::NoDepth { depth: 99 })));
+    check(&store, &frontiers[..11]);
+
+    let records = dir.join("depths.jsonl");
+    let before = fs::read(&records).unwrap().len();
+    let group = vec![next(11), next(12)];
+    store.commit_group_and_drop(group, Some(10), 2).unwrap();
+    let expected: Vec<u32> = (0..10).chain([11, 12]).collect();
+    assert_eq!(kept(&store), expected);
+    assert!(matches!(store.load(10), Err(StoreError::Dropped { .. })));
+    assert!(store.verify().is_empty());
+    drop(store);
+    let store = RunStore::open(&dir).unwrap();
+    assert_eq!(kept(&store), expected);
+    assert!(store.verify().is_empty());
+    drop(store);
+    // A crash can leave any part of the new line.
+    let after = fs::read(&records).unwrap();
+    for len in (before..after.len()).step_by(61).chain([after.len() - 1]) {
+        fs::write(&records, &after[..len]).unwrap();
+        let store = RunStore::open_read_only(&dir).unwrap();
+        assert_eq!(kept(&store), Vec::from_iter(0..=10), "{len}");
+    }
+}
+
+#[test]
 fn truncation_to_any_depth_keeps_exactly_the_depths_up_to_it() {
     let geometry = Geometry::STANDARD;
     let frontiers = frontiers(geometry, 60, 24);
@@ -729,6 +771,24 @@ fn nodes_of(tables: &ShardTables, depth: u32) -> Result<Vec<Node>, StoreError> {
     let mut nodes = Vec::new();
     tables.visit(depth, &mut |node| nodes.push(*node))?;
     Ok(nodes)
+}
+
+#[test]
+fn shard_table_that_cannot_be_opened_is_not_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let tables =
+        ShardTables::create(dir.path(), Geometry::STANDARD, ColumnFamilies::Shared).unwrap();
+    let [damaged, looped] = ["7-0.sst", "7-1.sst"].map(|name| tables.path(name));
+    fs::write(&damaged, "no table").unwrap();
+    // Opening a symbolic link to itself fails, but not because the file is missing or damaged.
+    std::os::unix::fs::symlink(&looped, &looped).unwrap();
+    let error = tables.ingest(7, vec![looped]).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(!error.is_damage(), "{error}");
+    for path in [damaged, tables.path("missing.sst")] {
+        let error = tables.ingest(7, vec![path]).unwrap_err();
+        assert!(error.is_damage(), "{error}");
+    }
 }
 
 #[test]

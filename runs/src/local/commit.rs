@@ -221,7 +221,8 @@ impl Commit {
 }
 
 /// Commits depths and returns their records. The tables of the last depth are always written, because resuming the run
-/// needs them. Afterwards, drops the tables of the previous commit's last depth unless the retention rule keeps them.
+/// needs them. Drops the tables of the previous commit's last depth with the same write, unless the retention rule keeps them:
+/// otherwise, a kill between two writes would leave them for ever.
 fn commit(
     store: &mut RunStore,
     depths: &[SearchedDepth],
@@ -246,14 +247,10 @@ fn commit(
         record,
         shards: depth.frontier.shards.iter().map(Vec::as_slice).collect(),
     });
-    store.commit_group(group.collect(), settings.threads)?;
-    let committed = store.depths()[before..].to_vec();
-    if let Some(previous) = before.checked_sub(1).map(|at| store.depths()[at].depth)
-        && !keeps(previous)
-    {
-        store.drop_tables(previous)?;
-    }
-    Ok(committed)
+    let previous = store.depths().last().map(|record| record.depth);
+    let dropped = previous.filter(|&previous| !keeps(previous));
+    store.commit_group_and_drop(group.collect(), dropped, settings.threads)?;
+    Ok(store.depths()[before..].to_vec())
 }
 
 #[cfg(test)]

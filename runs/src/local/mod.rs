@@ -25,7 +25,7 @@ use crate::retention::Retention;
 use crate::spec::{LoopRule, RunSpec, SpecError, StartingPosition};
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
-use hatebeam_store::{RunStore, StoreError, StoredHead};
+use hatebeam_store::{RunStore, StoreError, StoredHead, remove_temporaries};
 use rules::{RetentionChange, RetentionRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -160,7 +160,15 @@ impl Run {
         persisted.search.check()?;
         let keep_now = keep.unwrap_or_else(|| persisted.rules().current());
         persisted.search.check_keep(keep_now)?;
-        Run::of_store(RunStore::open(dir)?, keep)
+        let run = Run::of_store(RunStore::open(dir)?, keep)?;
+        // The run is locked, so no other process is writing these files.
+        let replays = dir.join(REPLAYS);
+        if replays.is_dir()
+            && let Err(error) = remove_temporaries(&replays)
+        {
+            tracing::warn!(%error, "cannot remove unfinished files");
+        }
+        Ok(run)
     }
 
     /// Opens the run in `dir` for reading only. Another process may search the run at the same time.

@@ -1,7 +1,9 @@
 //! Removal of a run on one machine. The files of its best game are kept.
 
 use super::REPLAYS;
-use hatebeam_store::{DEPTHS, LOCK, MANIFEST, StoreError, sync_dir, write_whole};
+use hatebeam_store::{
+    DEPTHS, LOCK, MANIFEST, StoreError, create_dir_durably, is_temporary, sync_dir, write_whole,
+};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +27,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> Result<Option<PathBuf>, Store
         return Ok(None);
     }
     let folder = free_folder(replays, run.file_name().unwrap_or_default(), &files)?;
-    fs::create_dir_all(&folder).map_err(StoreError::io(&folder))?;
+    create_dir_durably(&folder)?;
     // The files are copied instead of renamed, because the folders may be on different disks.
     for ReplayFile { name, bytes } in &files {
         write_whole(&folder.join(name), bytes)?;
@@ -37,7 +39,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> Result<Option<PathBuf>, Store
     Ok(Some(folder))
 }
 
-/// Reads the files in a folder. Returns no files if the folder does not exist.
+/// Reads the files in a folder, except for unfinished ones. Returns no files if the folder does not exist.
 fn files_in(folder: &Path) -> Result<Vec<ReplayFile>, StoreError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -46,6 +48,9 @@ fn files_in(folder: &Path) -> Result<Vec<ReplayFile>, StoreError> {
     let mut files = Vec::new();
     for entry in entries {
         let entry = entry.map_err(StoreError::io(folder))?;
+        if is_temporary(&entry.file_name()) {
+            continue;
+        }
         let path = entry.path();
         files.push(ReplayFile {
             name: entry.file_name(),
@@ -202,6 +207,20 @@ mod tests {
             assert_eq!(fs::read_to_string(folder.join("game.txt")).unwrap(), text);
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         }
+    }
+
+    #[test]
+    fn unfinished_files_are_not_copied() {
+        let root = tempfile::tempdir().unwrap();
+        let (run, replays) = (root.path().join("runs/a"), root.path().join("replays"));
+        let source = run.join(REPLAYS);
+        fs::create_dir_all(&source).unwrap();
+        fs::write(source.join(".hatebeam-1-0.tmp"), "1").unwrap();
+        assert_eq!(copy_replays(&run, &replays).unwrap(), None);
+        fs::write(source.join("game.txt"), "1").unwrap();
+        let copied = copy_replays(&run, &replays).unwrap().unwrap();
+        assert!(copied.join("game.txt").exists());
+        assert_eq!(fs::read_dir(copied).unwrap().count(), 1);
     }
 
     #[test]

@@ -56,6 +56,21 @@ impl RunStore {
         depths: Vec<NewDepth<'_>>,
         threads: usize,
     ) -> Result<(), StoreError> {
+        self.commit_group_and_drop(depths, None, threads)
+    }
+
+    /// Commits the next depths like [`RunStore::commit_group`], and drops an earlier depth like
+    /// [`RunStore::drop_tables`]. A crash leaves either both changes or none.
+    ///
+    /// # Errors
+    /// Returns the errors of both methods. If only the deletion of the dropped tables has failed, the
+    /// new depths are committed, and the next [open](RunStore::open) for writing deletes the tables.
+    pub fn commit_group_and_drop(
+        &mut self,
+        depths: Vec<NewDepth<'_>>,
+        dropped: Option<u32>,
+        threads: usize,
+    ) -> Result<(), StoreError> {
         self.check_writable()?;
         let mut next = self.records.next_depth();
         for NewDepth { record, shards, .. } in &depths {
@@ -70,7 +85,11 @@ impl RunStore {
             check_record(record, shards)?;
             next = Some(depth + 1);
         }
-        self.write_and_ingest(depths, threads)
+        let dropped = match dropped {
+            Some(depth) => self.dropped_with(depth)?,
+            None => None,
+        };
+        self.write_and_ingest(depths, dropped, threads)
     }
 
     /// Rewrites the tables of a committed depth to repair damage. Each shard must be sorted by
@@ -100,16 +119,17 @@ impl RunStore {
             shards: shards.to_vec(),
             keep: true,
         };
-        self.write_and_ingest(vec![depth], threads)
+        self.write_and_ingest(vec![depth], None, threads)
     }
 
     /// Writes and commits depths. If this fails, deletes all files in the folder `tables/`.
     fn write_and_ingest(
         &mut self,
         depths: Vec<NewDepth<'_>>,
+        dropped: Option<DroppedDepths>,
         threads: usize,
     ) -> Result<(), StoreError> {
-        let committed = self.try_write_and_ingest(depths, threads);
+        let committed = self.try_write_and_ingest(depths, dropped, threads);
         if committed.is_err() {
             table::discard(&self.dir.join(TABLES));
         }
@@ -119,6 +139,7 @@ impl RunStore {
     fn try_write_and_ingest(
         &mut self,
         depths: Vec<NewDepth<'_>>,
+        dropped: Option<DroppedDepths>,
         threads: usize,
     ) -> Result<(), StoreError> {
         let folder = self.dir.join(TABLES);
@@ -146,7 +167,7 @@ impl RunStore {
             }
         }
         let records = depths.into_iter().zip(written.depths);
-        let records: Vec<DepthRecord> = records
+        let mut records: Vec<DepthRecord> = records
             .map(|(depth, written)| DepthRecord {
                 bytes: written.bytes,
                 kept: depth.keep,
@@ -157,6 +178,10 @@ impl RunStore {
             return Ok(());
         };
         let (first, last) = (first.depth, last.depth);
+        let dropped = dropped.map(|dropped| {
+            records.extend(dropped.records);
+            dropped.range
+        });
         if let Err(error) = self.records.append(records) {
             if let Err(error) = self.remove_tables(first, last) {
                 tracing::warn!(%error, first, last, "cannot remove tables of uncommitted depths");
@@ -164,7 +189,10 @@ impl RunStore {
             }
             return Err(error);
         }
-        Ok(())
+        match dropped {
+            Some(range) => self.remove_tables(*range.start(), *range.end()),
+            None => Ok(()),
+        }
     }
 
     /// Reopens RocksDB, which may reject all writes after an error.
@@ -302,24 +330,39 @@ impl RunStore {
     /// or another error if the files cannot be written.
     pub fn drop_tables(&mut self, depth: u32) -> Result<(), StoreError> {
         self.check_writable()?;
-        match self.kept(depth) {
-            Err(StoreError::Dropped { .. }) => return Ok(()),
-            record => record?,
+        let Some(DroppedDepths { range, records }) = self.dropped_with(depth)? else {
+            return Ok(());
         };
-        let depths = self.sharing(depth)?;
-        let dropped = depths.clone().filter_map(|depth| self.kept(depth).ok());
-        let dropped: Vec<DepthRecord> = dropped
-            .map(|record| DepthRecord {
-                kept: false,
-                bytes: 0,
-                ..record.clone()
-            })
-            .collect();
         // Append the records first: after a crash between the two steps, the next open removes the
         // tables.
-        self.records.append(dropped)?;
-        self.remove_tables(*depths.start(), *depths.end())
+        self.records.append(records)?;
+        self.remove_tables(*range.start(), *range.end())
     }
+
+    /// Returns the depths that are dropped with `depth`, or `None` if it has already been dropped.
+    fn dropped_with(&self, depth: u32) -> Result<Option<DroppedDepths>, StoreError> {
+        match self.kept(depth) {
+            Err(StoreError::Dropped { .. }) => return Ok(None),
+            record => record?,
+        };
+        let range = self.sharing(depth)?;
+        let kept = range.clone().filter_map(|depth| self.kept(depth).ok());
+        let records = kept.map(|record| DepthRecord {
+            kept: false,
+            bytes: 0,
+            ..record.clone()
+        });
+        let records = records.collect();
+        Ok(Some(DroppedDepths { range, records }))
+    }
+}
+
+/// Depths that are dropped together.
+struct DroppedDepths {
+    /// The range of depths whose tables are deleted.
+    range: RangeInclusive<u32>,
+    /// The records that mark them as dropped.
+    records: Vec<DepthRecord>,
 }
 
 /// Checks the number of wells in a record, and that its digest and its duration are valid.

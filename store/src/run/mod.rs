@@ -25,7 +25,7 @@ pub use list::{RunList, RunSummary, UnreadableRun, list_runs};
 pub use manifest::{FORMAT, MANIFEST};
 
 use crate::error::StoreError;
-use crate::files::{bytes_below, empty_dir, is_temporary, remove_temporaries, sync_dir};
+use crate::files::{bytes_below, create_dir_durably, empty_dir, is_temporary, remove_temporaries};
 use crate::records::Records;
 use crate::table::{self, DB_DIR, TABLES};
 use hatebeam_game::Geometry;
@@ -97,7 +97,7 @@ impl RunStore {
     /// too large, or another error if the files cannot be written.
     pub fn create(dir: &Path, geometry: Geometry, spec: &Value) -> Result<RunStore, StoreError> {
         let manifest = Manifest::new(geometry, spec)?;
-        fs::create_dir_all(dir).map_err(StoreError::io(dir))?;
+        create_dir_durably(dir)?;
         check_empty(dir)?;
         let lock = take_lock(dir)?;
         if dir.join(MANIFEST).exists() {
@@ -114,9 +114,6 @@ impl RunStore {
         options.create_if_missing(false);
         let records = Records::create(&dir.join(DEPTHS))?;
         manifest.write(dir)?;
-        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            sync_dir(parent)?;
-        }
         Ok(RunStore {
             dir: dir.to_path_buf(),
             geometry,

@@ -20,7 +20,7 @@ impl RunStore {
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
-    /// its tables were deleted, or [`StoreError::Db`] if RocksDB fails.
+    /// its tables were deleted, or [`StoreError::Db`] or another error if RocksDB fails.
     pub fn tables(&self, depth: u32) -> Result<Vec<PathBuf>, StoreError> {
         self.kept(depth)?;
         let dir = self.db_dir();
@@ -71,7 +71,7 @@ impl RunStore {
         cursor.seek(depth.to_be_bytes());
         while let Some((key, value)) = cursor.item() {
             let node = table::node_of(self.geometry, key, value)
-                .ok_or_else(|| damaged("an entry has an invalid length".to_owned()))?;
+                .ok_or_else(|| damaged(table::INVALID_ENTRY.to_owned()))?;
             digest.add(&node);
             count += 1;
             if count > record.count {
