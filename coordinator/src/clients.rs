@@ -131,7 +131,6 @@ impl Coordinator {
                 "the coordinator is stopping because it was idle: start it again, and then submit the run".to_owned(),
             ));
         }
-        let limits = submission.limits;
         let existing = match self.0.queue.manifest(&name) {
             Some(existing) => Some(existing),
             None => self.create(&name, &submission).await?,
@@ -146,7 +145,7 @@ impl Coordinator {
             if !submission.network.is_empty() {
                 self.store_network(&submission).await?;
             }
-            self.resubmit(&existing, limits).await?;
+            self.resubmit(&existing, &submission).await?;
         }
         self.0.queue.notify_updates();
         self.status(&name)
@@ -227,22 +226,25 @@ impl Coordinator {
 
     /// Handles the submission of an existing run. Reopens it if it has ended and can continue, and withdraws a stop
     /// request if it is open.
-    async fn resubmit(&self, existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
+    async fn resubmit(
+        &self,
+        existing: &Manifest,
+        submission: &Submission,
+    ) -> Result<(), RequestError> {
         let name = &existing.name;
-        check_limits(existing, limits)?;
-        if continues(existing, limits) {
-            return self.reopen(name, limits).await;
+        check_limits(existing, submission.limits)?;
+        if !existing.is_open() {
+            return self.reopen(name, submission).await;
         }
         let is_stopping = existing.stop_requested || self.0.queue.has_update(name);
-        let must_withdraw = existing.is_open() && is_stopping;
-        if must_withdraw && !self.save_update(name, RunUpdate::CONTINUE).await? {
+        if is_stopping && !self.save_update(name, RunUpdate::CONTINUE).await? {
             // The run ended before the stop request was withdrawn.
-            return self.reopen(name, limits).await;
+            return self.reopen(name, submission).await;
         }
         Ok(())
     }
 
-    /// Requests that a run stop at the end of its current depth. Does nothing if the run has ended.
+    /// Requests that a run stop without the depth in progress. Does nothing if the run has ended.
     ///
     /// # Errors
     /// Returns an error if there is no such run, or if the request cannot be saved.
@@ -355,16 +357,30 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Puts a run that has ended back into the queue.
-    async fn reopen(&self, name: &str, limits: Limits) -> Result<(), RequestError> {
-        let parts = &self.0;
+    /// Puts a run that has ended back into the queue if it can continue. Creates the run anew if `hatebeam runs rm` has
+    /// removed it.
+    async fn reopen(&self, name: &str, submission: &Submission) -> Result<(), RequestError> {
+        let (parts, limits) = (&self.0, submission.limits);
         let _idle = parts.idle_manifests.lock().await;
         let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
-        let mut versioned = loaded?;
+        let mut versioned = match loaded {
+            Err(ManifestError::Object(error)) if error.is_not_found() => {
+                parts.queue.remove(name);
+                return self.create(name, submission).await.map(drop);
+            }
+            loaded => loaded?,
+        };
         let manifest = &mut versioned.manifest;
         if !continues(manifest, limits) {
-            // Another client has reopened the run in the meantime.
-            return check_limits(manifest, limits);
+            // The run cannot continue, or another client has reopened it in the meantime, or another coordinator that has
+            // lost the lease.
+            check_limits(manifest, limits)?;
+            let known = parts.queue.manifest(name);
+            if manifest.is_open() && known.is_none_or(|known| !known.is_open()) {
+                parts.queue.put(manifest);
+                parts.queue.notify_updates();
+            }
+            return Ok(());
         }
         manifest.state = RunState::Queued;
         manifest.note = String::new();

@@ -20,8 +20,8 @@ use std::time::Duration;
 const PREFIX: &str = "submissions";
 /// Interval between two listings of the notes.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// Number of listings after which a note without a manifest is deleted. A coordinator that retries to write a manifest gives
-/// up long before.
+/// Number of listings after which a note without the manifest of an open run is deleted. A coordinator that retries to write
+/// a manifest gives up long before.
 const MAX_LISTINGS: u32 = 10;
 
 impl Parts {
@@ -32,7 +32,8 @@ impl Parts {
     }
 
     /// Adds a run to the queue if it is open in the object store but not in the queue. Returns `false` if the object store
-    /// has no manifest of the run.
+    /// has no manifest of the run, or if the run has ended: then another coordinator may still be about to create or reopen
+    /// it.
     async fn adopt(&self, run: &str) -> Result<bool, ManifestError> {
         let _idle = self.idle_manifests.lock().await;
         let known = self.queue.manifest(run);
@@ -47,8 +48,7 @@ impl Parts {
                 self.queue.notify_updates();
                 Ok(true)
             }
-            // The run has ended.
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(false),
             Err(ManifestError::Object(error)) if error.is_not_found() => Ok(false),
             Err(error) if error.is_transient() => Err(error),
             // The manifest cannot be read.
@@ -79,7 +79,7 @@ impl Parts {
     }
 
     /// Adopts the run of each note. Returns the keys of the notes that are no longer needed. `waiting` contains the notes
-    /// without a manifest, with the number of listings that found them.
+    /// without the manifest of an open run, with the number of listings that found them.
     async fn adopt_all(
         &self,
         waiting: &mut BTreeMap<String, u32>,

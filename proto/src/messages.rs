@@ -448,13 +448,6 @@ pub enum FailureKind {
     Worker,
 }
 
-impl FailureKind {
-    /// Returns whether the same worker may be able to carry out the same order later.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable)
-    }
-}
-
 /// A message from a worker that sends children to the owner of their shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerRequest {

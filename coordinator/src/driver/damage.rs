@@ -78,10 +78,14 @@ impl RunDriver {
     }
 
     /// Keeps this number of depths, at least one. The cost of the others counts as the cost of waiting, since the next depth
-    /// need not cost as much.
+    /// need not cost as much. If depths are removed, the search has not ended.
     fn keep_first(&mut self, count: usize) {
-        let depths = &mut self.manifest_mut().depths;
-        let removed = depths.split_off(count.max(1).min(depths.len()));
+        let manifest = self.manifest_mut();
+        let kept = count.max(1).min(manifest.depths.len());
+        let removed = manifest.depths.split_off(kept);
+        if !removed.is_empty() {
+            manifest.end = None;
+        }
         let cost: Micros = removed.iter().map(|depth| depth.cost).sum();
         self.waiting = self.waiting.saturating_add(cost);
     }

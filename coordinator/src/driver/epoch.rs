@@ -5,6 +5,7 @@ use super::commit::{Pending, Selected};
 use super::error::EpochError;
 use super::floors::cuts_of;
 use super::state::{RunDriver, RunEnd};
+use super::updates::Until;
 use super::workers::{EpochWorkers, Explored, NextDepth, internal_error, total};
 use crate::registry::Member;
 use hatebeam_env::Env;
@@ -12,6 +13,7 @@ use hatebeam_proto::messages::{Peer, Prepare, Secret};
 use hatebeam_runs::{CellBalance, EndReason, FrontierSummary, Table, may_exceed_max_lines};
 use hatebeam_search::ShardLayout;
 use std::ops::RangeInclusive;
+use std::pin::pin;
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -106,7 +108,10 @@ impl RunDriver {
                 parents,
                 floor: cuts.floor(),
             };
-            let explored = self.explore(workers, next, pending.take(), &span).await?;
+            let exploring = self.explore(workers, next, pending.take(), &span).await?;
+            let Some(explored) = exploring else {
+                return Ok(EpochEnd::Run(RunEnd::Cancelled));
+            };
             self.measure(workers, parents, &explored);
             let selecting = workers.select(&explored, &balance);
             let parts = selecting.instrument(span.clone()).await?;
@@ -137,14 +142,15 @@ impl RunDriver {
     }
 
     /// Expands a depth and finds its cut (the lowest score that stays in the beam), while the previous depth is being
-    /// committed.
+    /// committed. Returns `None` as soon as the previous depth is committed and the run is to be cancelled: a wide depth takes
+    /// minutes, and a faulty worker may never finish it.
     async fn explore(
         &mut self,
         workers: &EpochWorkers,
         next: NextDepth,
         pending: Option<Pending>,
         span: &Span,
-    ) -> Result<Explored, EpochError> {
+    ) -> Result<Option<Explored>, EpochError> {
         let width = self.manifest().layout().width();
         let quiescence = self.manifest().spec.evaluator.quiescence;
         let (done, is_done) = oneshot::channel();
@@ -158,11 +164,19 @@ impl RunDriver {
             self.commit(pending).await?;
             Ok::<_, EpochError>(self.apply_pending_until(is_done).await?)
         };
+        let (mut exploring, mut committing) = (pin!(exploring), pin!(committing));
         // If one future fails, the other one still runs to completion: a manifest write must not be abandoned, and a
         // depth that can be committed should be committed.
-        let (explored, committed) = tokio::join!(exploring, committing);
+        let (explored, committed) = tokio::select! {
+            biased;
+            explored = &mut exploring => (explored, committing.await),
+            committed = &mut committing => match committed {
+                Ok(Until::Cancelled) => return Ok(None),
+                committed => (exploring.await, committed),
+            },
+        };
         committed?;
-        Ok(explored?)
+        Ok(Some(explored?))
     }
 
     /// Returns the reason to end the epoch after this depth, at which games have at most `best_lines` lines. Returns `None`

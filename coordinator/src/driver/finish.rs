@@ -23,9 +23,11 @@ impl RunDriver {
             _ if manifest.stop_requested => self.cancel().await.map(|()| true),
             RunEnd::Cancelled => Ok(false),
             RunEnd::Over(_) if was_saved && manifest.end.is_none() => Ok(false),
-            RunEnd::Over(end) if !was_saved && end.is_limit() && self.reached_limit().is_none() => {
-                Ok(false)
-            }
+            // Another limit than the one that was reached may end the run now.
+            RunEnd::Over(end) if !was_saved && end.is_limit() => match self.reached_limit() {
+                Some(end) => self.finish(end).await,
+                None => Ok(false),
+            },
             RunEnd::Over(end) => self.finish(end).await,
         }
     }

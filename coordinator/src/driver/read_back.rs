@@ -47,6 +47,9 @@ impl RunDriver {
         let mut pause = PAUSE;
         // Names of the workers that have tried.
         let mut tried = BTreeSet::new();
+        // Depths whose tables were damaged when they were read. Tables that are marked as damaged are deleted at the end of
+        // the run, so a single wrong read, for example because of a faulty network, is not enough.
+        let mut suspects = BTreeSet::new();
         loop {
             let error = match self.try_read_back(&mut tried).await {
                 Ok(result) => {
@@ -66,6 +69,14 @@ impl RunDriver {
             }
             let reason = with_causes(&error);
             if let Some(depth) = error.damaged_depth() {
+                if suspects.insert(depth) {
+                    tracing::warn!(
+                        depth,
+                        error = reason,
+                        "cannot read tables of depth: reading them again"
+                    );
+                    continue;
+                }
                 tracing::warn!(
                     depth,
                     error = reason,

@@ -20,6 +20,7 @@ impl RunDriver {
         workers: &EpochWorkers,
     ) -> Result<Duration, DriverError> {
         let depth = self.depth() + 1;
+        self.note_failed_attempt();
         let (worker, reason) = (&error.worker, &error.reason);
         let is_gone = error.kind == WorkerErrorKind::Gone;
         let cause = if is_gone { "lost" } else { "failed" };

@@ -26,7 +26,7 @@ pub(crate) struct RunDriver {
     pub(super) owners: Vec<String>,
     /// Total search time in seconds, including that of earlier coordinators.
     pub(super) seconds: f64,
-    /// Cost since the last committed depth of waiting for workers, and of pauses before retries.
+    /// Cost since the last committed depth of waiting for workers, of failed attempts, and of pauses before retries.
     pub(super) waiting: Micros,
     pub(super) speeds: Speeds,
     /// Whether the budget warning for the current limits was sent.

@@ -10,6 +10,14 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+/// Why updates are no longer applied as they arrive.
+pub(super) enum Until {
+    /// The other work is done.
+    Done,
+    /// An update cancels the run.
+    Cancelled,
+}
+
 impl RunDriver {
     pub(super) async fn apply_pending(&mut self) -> Result<(), ManifestError> {
         let name = self.manifest().name.clone();
@@ -31,18 +39,21 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Applies updates as they arrive, until the sender of `done` is dropped.
+    /// Applies updates as they arrive, until the sender of `done` is dropped or an update cancels the run.
     pub(super) async fn apply_pending_until(
         &mut self,
         mut done: oneshot::Receiver<Infallible>,
-    ) -> Result<(), ManifestError> {
+    ) -> Result<Until, ManifestError> {
         let mut updates = self.parts.queue.updates();
         loop {
             updates.mark_unchanged();
             self.apply_pending().await?;
+            if self.manifest().stop_requested {
+                return Ok(Until::Cancelled);
+            }
             tokio::select! {
                 biased;
-                _ = &mut done => return Ok(()),
+                _ = &mut done => return Ok(Until::Done),
                 _ = updates.changed() => {}
             }
         }
@@ -57,7 +68,7 @@ impl RunDriver {
             depth: last.record.depth,
             best_lines: last.record.best_lines,
             cost: self.spent(),
-            // Excludes the cost of waiting for workers, since the next depth may not have to wait.
+            // Excludes the cost of waiting for workers and of failed attempts, since the next depth may have neither.
             depth_cost: last.cost.saturating_sub(last.waiting),
             time: Duration::from_millis(ledger.milliseconds),
             depth_time: Duration::try_from_secs_f64(last.record.seconds).unwrap_or_default(),
@@ -72,6 +83,12 @@ impl RunDriver {
     pub(super) fn note_waiting(&mut self, before: Micros) {
         let waited = self.spent().saturating_sub(before);
         self.waiting = self.waiting.saturating_add(waited);
+    }
+
+    /// Counts the whole cost since the last committed depth as the cost of waiting, because a failed attempt has used it.
+    pub(super) fn note_failed_attempt(&mut self) {
+        let depths: Micros = self.manifest().depths.iter().map(|depth| depth.cost).sum();
+        self.waiting = self.spent().saturating_sub(depths);
     }
 
     /// Warns when the used share of a limit reaches [`WARN_AT`]. Warns at most once until the limits change.

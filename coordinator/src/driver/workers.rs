@@ -27,6 +27,11 @@ const PEER_REPORT_TIME: Duration = Duration::from_millis(500);
 /// deviations, while 8 of them nearly always suffice, so the worker's answer is wrong.
 const MAX_ATTEMPTS: u32 = 6;
 
+/// Maximum number of a worker's wells whose rank is the cut. Such wells have equal scores and equal lower halves of their
+/// hashes, so even a beam of a billion wells has only a few. The order to select contains all of them, and must not exceed
+/// the limit of messages.
+const MAX_TIES: usize = 1024;
+
 /// Maximum time to wait until the workers have stopped searching.
 const HALT_LIMIT: Duration = Duration::from_secs(5);
 
@@ -129,7 +134,11 @@ impl EpochWorkers {
                     None => return Err(unexpected_answer(&self.members[index].name)),
                 },
                 Ok((_, Err(error))) if error.reports.is_empty() => return Err(error),
-                Ok((_, Err(error))) => return Err(collect_peer_reports(error, asked).await),
+                Ok((_, Err(error))) => {
+                    let mut error = collect_peer_reports(error, asked).await;
+                    error.keep_reports_about(&self.names());
+                    return Err(error);
+                }
                 Err(error) => return Err(internal_error("coordinator", &error)),
             }
         }
@@ -288,6 +297,13 @@ impl EpochWorkers {
         };
         let order = |_| OrderKind::ValidateCut(validate_cut);
         let verdicts = self.ask_all(order, verdict).await?;
+        let many = verdicts
+            .iter()
+            .position(|verdict| verdict.tied.len() > MAX_TIES);
+        if let Some(at) = many {
+            let reason = format!("it has more than {MAX_TIES} wells with the rank of the cut");
+            return Err(internal_error(&self.members[at].name, &reason));
+        }
         let dropped = verdicts.iter().position(|verdict| verdict.dropped);
         let tied = verdicts.into_iter().flat_map(|verdict| verdict.tied);
         let mut tied: Vec<NodeWell> = tied.collect();

@@ -5,6 +5,7 @@ use hatebeam_proto::messages::{
     AnswerKind, Failed, FailureKind, Heartbeat, Order, OrderKind, ToWorker,
 };
 use hatebeam_runs::Contradiction;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -34,7 +35,7 @@ pub(crate) struct PeerReport {
 }
 
 /// The reason for a [`PeerReport`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PeerFault {
     /// The two workers cannot reach each other. Either of them may be the cause.
     Unreachable,
@@ -104,6 +105,16 @@ impl WorkerError {
         };
         self.reports = peers.into_iter().map(report).collect();
     }
+
+    /// Keeps one report of each kind about each other worker in `members`. Without any, the error counts as the worker's own
+    /// failure.
+    pub(crate) fn keep_reports_about(&mut self, members: &[&str]) {
+        let mut seen = BTreeSet::new();
+        self.reports.retain(|PeerReport { by, of, fault }| {
+            let is_other = of != by && members.contains(&of.as_str());
+            is_other && seen.insert((by.clone(), of.clone(), *fault))
+        });
+    }
 }
 
 /// The parts of a heartbeat that change while a worker makes progress.
@@ -139,6 +150,8 @@ impl WorkerRegistry {
         kind: OrderKind,
     ) -> Result<AnswerKind, WorkerError> {
         self.metrics.orders.add(kind.name(), 1);
+        // Only these orders end when other workers have carried them out, too.
+        let is_shared = matches!(kind, OrderKind::Expand(_) | OrderKind::Rescore(_));
         let gone = || WorkerError::gone(&member.name);
         let (outbound, answer, order) = {
             let mut sessions = self.sessions();
@@ -155,17 +168,19 @@ impl WorkerRegistry {
         sent.map_err(|_| gone())?;
         // A session ends when its last sender is dropped, so this sender must not be kept while waiting.
         drop(outbound);
-        match self.wait_for_answer(member, answer).await? {
+        match self.wait_for_answer(member, answer, is_shared).await? {
             AnswerKind::Failed(failed) => Err(WorkerError::answered(&member.name, failed)),
             answer => Ok(answer),
         }
     }
 
-    /// Waits for an answer while the worker makes progress. Returns an error if the worker disconnects or stalls.
+    /// Waits for an answer while the worker makes progress, or while it waits for other workers if the order `is_shared`.
+    /// Returns an error if the worker disconnects or stalls.
     async fn wait_for_answer(
         &self,
         member: &Member,
         mut answer: oneshot::Receiver<AnswerKind>,
+        is_shared: bool,
     ) -> Result<AnswerKind, WorkerError> {
         let mut before = self.progress_of(member);
         loop {
@@ -175,7 +190,7 @@ impl WorkerRegistry {
                 Err(_) => {}
             }
             let now = self.progress_of(member);
-            if before == now && !self.waits_for_others(member) {
+            if before == now && !(is_shared && self.waits_for_others(member)) {
                 let minutes = STALL.as_secs() / 60;
                 let reason = format!("made no progress in {minutes} minutes");
                 return Err(WorkerError::failed(&member.name, &reason));

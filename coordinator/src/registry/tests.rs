@@ -2,9 +2,11 @@ use super::*;
 use crate::tests::cluster::hello;
 use hatebeam_env::Env;
 use hatebeam_metrics::{CoordinatorMetrics, Registry};
-use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, Leaving, OrderKind, ToWorker};
+use hatebeam_proto::messages::{
+    Expand, FromWorker, Heartbeat, Hello, Leaving, OrderKind, ToWorker, WaitCommit,
+};
 use hatebeam_proto::{LinkError, LinkErrorKind};
-use hatebeam_search::Fingerprint;
+use hatebeam_search::{DEFAULT_SIGMAS, Fingerprint};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -312,14 +314,28 @@ async fn hanging_worker_fails_but_a_worker_that_waits_for_it_does_not() {
         join(&registry, hello("hanging")).unwrap(),
         join(&registry, hello("waiting")).unwrap(),
     );
-    let ask = |member: Member| {
+    let ask = |member: Member, kind: OrderKind| {
         let registry = Arc::clone(&registry);
-        tokio::spawn(async move { registry.ask(&member, 1, OrderKind::Halt).await })
+        tokio::spawn(async move { registry.ask(&member, 1, kind).await })
     };
-    let asked: Vec<_> = registry.members().into_iter().map(ask).collect();
+    let expand = |member: Member| {
+        let order = Expand {
+            depth: 5,
+            attempt: 1,
+            sigmas: DEFAULT_SIGMAS,
+            floor: 0,
+            wells: 10_000,
+        };
+        ask(member, OrderKind::Expand(order))
+    };
+    let asked: Vec<_> = registry.members().into_iter().map(expand).collect();
+    // The other worker need not upload a table for this one to finish an upload.
+    let commit = OrderKind::WaitCommit(WaitCommit { depth: 4 });
+    let committing = ask(registry.members().remove(1), commit);
     let done = |_| expanding(10_000);
     beat_for(29, &[(&hanging, &expanding), (&waiting, &done)]).await;
     assert!(asked.iter().all(|asked| !asked.is_finished()));
+    assert!(committing.is_finished());
     let stuck = |_| expanding(2_000);
     beat_for(21, &[(&hanging, &stuck), (&waiting, &done)]).await;
     assert!(asked[0].is_finished() && !asked[1].is_finished());

@@ -141,6 +141,33 @@ async fn worker_with_wrong_tables_is_quarantined() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn worker_with_too_many_ties_is_quarantined() {
+    let is_verdict = |order: &OrderKind| matches!(order, OrderKind::ValidateCut(_));
+    let many = |answer: &mut AnswerKind| {
+        if let AnswerKind::CutVerdict(verdict) = answer {
+            verdict.tied = vec![NodeWell::default(); 5000];
+        }
+    };
+    let note = "more than 1024 wells with the rank of the cut";
+    assert_quarantined(altering(is_verdict, many), note).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_reports_only_unknown_workers_is_quarantined() {
+    let peers = vec!["nobody".to_owned(), "w1".to_owned()];
+    for kind in [
+        FailureKind::PeersUnreachable {
+            peers: peers.clone(),
+        },
+        FailureKind::WrongChildren {
+            peers: peers.clone(),
+        },
+    ] {
+        assert_quarantined(failing(kind), "it cannot").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn worker_whose_tables_are_always_too_small_is_quarantined() {
     let is_verdict = |order: &OrderKind| matches!(order, OrderKind::ValidateCut(_));
     let dropped = |answer: &mut AnswerKind| {

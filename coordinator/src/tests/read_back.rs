@@ -295,3 +295,19 @@ async fn run_that_keeps_only_its_last_depth_ends_without_a_game_if_its_best_well
     let note = &run.manifest.note;
     assert!(note.contains("does not contain the well"), "{note}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn table_that_is_wrong_in_a_single_read_is_kept() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", unable_to_read_back());
+    faults.miss_once(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
+    cluster.submit(&process, DEPTH).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert!(faults.has_missed());
+    assert!(run.manifest.result.is_some(), "{}", run.note);
+    cluster.assert_finished(DEPTH).await;
+    let depths = &run.manifest.depths;
+    assert!(depths.iter().all(|depth| depth.record.kept));
+}

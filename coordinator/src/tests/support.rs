@@ -37,6 +37,8 @@ type Selection = Box<dyn Fn(&Call<'_>) -> bool + Send + Sync>;
 pub(crate) struct Faults {
     lost: Mutex<Option<Selection>>,
     failing: Mutex<Option<Selection>>,
+    /// The next selected call finds no object.
+    missing: Mutex<Option<Selection>>,
     /// Delay before each attempt of a call.
     delay: Mutex<Duration>,
 }
@@ -64,6 +66,16 @@ impl Faults {
         *self.failing.lock().unwrap() = Some(Box::new(select));
     }
 
+    /// Makes the next selected operation find no object.
+    pub(crate) fn miss_once(&self, select: impl Fn(&Call<'_>) -> bool + Send + Sync + 'static) {
+        *self.missing.lock().unwrap() = Some(Box::new(select));
+    }
+
+    /// Returns whether an operation selected by [`Faults::miss_once`] has found no object.
+    pub(crate) fn has_missed(&self) -> bool {
+        self.missing.lock().unwrap().is_none()
+    }
+
     pub(crate) fn delay(&self, delay: Duration) {
         *self.delay.lock().unwrap() = delay;
     }
@@ -84,12 +96,22 @@ impl FaultPlan for Faults {
     fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
         let delay = *self.delay.lock().unwrap();
         let fails = selects(&self.failing, call);
+        let is_missing = selects(&self.missing, call);
+        if is_missing {
+            *self.missing.lock().unwrap() = None;
+        }
         Box::pin(async move {
             if delay > Duration::ZERO {
                 tokio::time::sleep(delay).await;
             }
             if fails {
                 return Before::Fail(call.unavailable("no route to host"));
+            }
+            if is_missing {
+                return Before::Fail(ObjectError::NotFound {
+                    store: "memory".to_owned(),
+                    key: call.key.to_owned(),
+                });
             }
             Before::Proceed
         })

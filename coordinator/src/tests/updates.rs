@@ -5,7 +5,9 @@ use super::support::Faults;
 use crate::{LimitsChange, Machine, RequestError};
 use hatebeam_cost::Micros;
 use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
-use hatebeam_runs::{Limits, LoopRule, Manifest, Retention, RunState, VersionedManifest};
+use hatebeam_runs::{
+    EndReason, Limits, LoopRule, Manifest, Retention, RunState, VersionedManifest, remove_run,
+};
 use hatebeam_search::Fingerprint;
 use std::time::Duration;
 
@@ -52,6 +54,28 @@ async fn limit_raised_during_the_last_upload_continues_the_search() {
     let process = uploading_the_last_depth(&cluster).await;
     let raised = process.coordinator.limit(&cluster.run, max_depth(6));
     raised.await.unwrap();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(6).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_limit_reached_during_the_last_upload_is_the_end_reason() {
+    let cluster = Cluster::new();
+    let process = uploading_the_last_depth(&cluster).await;
+    let change = LimitsChange {
+        max_time: Some(Some(Duration::from_millis(1))),
+        ..max_depth(6)
+    };
+    process
+        .coordinator
+        .limit(&cluster.run, change)
+        .await
+        .unwrap();
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert_eq!(run.depth(), 3);
+    assert_eq!(run.manifest.end, Some(EndReason::MaxHours));
+    // Without this limit, the run can continue.
+    cluster.submit(&process, 6).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(6).await;
 }
@@ -117,6 +141,26 @@ async fn limit_can_be_lowered_during_a_depth() {
     // The worker never answers at depth 4. After the worker times out, the run ends with depth 3.
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_can_be_cancelled_during_a_depth() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let script = |order: &OrderKind| match order {
+        OrderKind::Expand(expand) if expand.depth == 4 => Reaction::Ignore,
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w0", Box::new(script));
+    cluster.submit(&process, 100).await;
+    cluster.wait(&process, |run| run.depth() == 3).await;
+    let began = tokio::time::Instant::now();
+    process.coordinator.cancel(&cluster.run).await.unwrap();
+    let run = cluster.wait_for(&process, RunState::Cancelled).await;
+    assert_eq!(run.depth(), 3);
+    // The worker never answers at depth 4, and the coordinator would wait for it much longer.
+    let waited = began.elapsed();
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,6 +302,21 @@ async fn run_of_another_program_can_be_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn run_that_was_removed_can_be_submitted_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 4).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    let removed = remove_run(&cluster.objects(), &cluster.saved().await).await;
+    assert!(removed.unwrap() > 0);
+    cluster.submit(&process, 2).await;
+    cluster.wait(&process, |run| run.depth() == 2).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(2).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn reopened_run_has_no_result_until_it_ends_again() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
@@ -316,6 +375,43 @@ async fn run_whose_manifest_is_written_slowly_is_adopted() {
     assert!(objects.list("submissions").await.unwrap().is_empty());
 }
 
+/// Reopens a run that has ended, like another coordinator that has lost the lease.
+async fn reopen_elsewhere(cluster: &Cluster, max_depth: u32) {
+    let loaded = VersionedManifest::load(&cluster.objects(), &cluster.run, true).await;
+    let mut versioned = loaded.unwrap();
+    let manifest = &mut versioned.manifest;
+    manifest.state = RunState::Queued;
+    manifest.limits.max_depth = Some(max_depth);
+    manifest.end = None;
+    manifest.result = None;
+    versioned.save().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_reopened_by_a_superseded_coordinator_is_adopted() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 2).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    let objects = cluster.objects();
+    let note = format!("submissions/{}-{:016x}", cluster.run, 1);
+    objects.put(&note, Vec::new().into()).await.unwrap();
+    // The other coordinator writes the manifest after several listings of the notes.
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    reopen_elsewhere(&cluster, 4).await;
+    cluster.wait(&process, |run| run.depth() == 4).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(objects.list("submissions").await.unwrap().is_empty());
+    // Without a note, a submission finds the reopened run.
+    reopen_elsewhere(&cluster, 6).await;
+    cluster.submit(&process, 6).await;
+    cluster.wait(&process, |run| run.depth() == 6).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(6).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn submission_after_a_cancellation_always_continues_the_run() {
     for pause in (0..3000).step_by(100).map(Duration::from_millis) {
@@ -366,7 +462,7 @@ async fn run_that_applies_loop_rule_must_keep_all_tables() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cost_of_waiting_for_workers_is_recorded_separately() {
+async fn cost_of_waiting_and_of_a_failed_attempt_is_recorded_separately() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let hello = Hello {
@@ -379,7 +475,7 @@ async fn cost_of_waiting_for_workers_is_recorded_separately() {
     let mut is_first = true;
     let script = move |order: &OrderKind| match order {
         // The depth is repeated after a pause.
-        OrderKind::Expand(expand) if expand.depth == 3 && is_first => {
+        OrderKind::ValidateCut(cut) if cut.depth == 3 && is_first => {
             is_first = false;
             Reaction::Fail(FailureKind::Worker)
         }
@@ -391,10 +487,13 @@ async fn cost_of_waiting_for_workers_is_recorded_separately() {
     cluster.submit(&process, 5).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;
     let depth = &run.manifest.depths[3];
-    // At this price, a millisecond costs one micro. The pause takes 500 ms. Then the set of workers must be unchanged
-    // for 400 ms before the search continues.
-    assert!((900..1000).contains(&depth.waiting.0), "{depth:?}");
-    assert!(depth.cost > depth.waiting);
+    // At this price, a millisecond costs one micro. Each attempt takes a second, and the pause 500 ms. Then the set of workers
+    // must be unchanged for 400 ms before the search continues.
+    assert!((1900..2000).contains(&depth.waiting.0), "{depth:?}");
+    assert!(
+        (900..1100).contains(&(depth.cost.0 - depth.waiting.0)),
+        "{depth:?}"
+    );
     assert_eq!(run.manifest.depths[4].waiting, Micros::ZERO);
 }
 

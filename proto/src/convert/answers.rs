@@ -11,7 +11,7 @@ use crate::messages::{
 use crate::v1;
 use hatebeam_game::Piece;
 use hatebeam_runs::{FoundNode, FrontierSummary};
-use hatebeam_search::{Node, NodeWell};
+use hatebeam_search::{MAX_SHARDS, Node, NodeWell};
 
 impl TryFrom<v1::Answer> for Answer {
     type Error = MessageError;
@@ -264,6 +264,12 @@ impl From<GameNodes> for v1::GameNodes {
     }
 }
 
+/// Returns the names of at most [`MAX_SHARDS`] peers. An epoch has no more workers.
+fn first_peers(mut peers: Vec<String>) -> Vec<String> {
+    peers.truncate(MAX_SHARDS);
+    peers
+}
+
 impl TryFrom<v1::Failed> for Failed {
     type Error = MessageError;
 
@@ -282,10 +288,10 @@ impl TryFrom<v1::Failed> for Failed {
             },
             v1::FailureKind::Unavailable => FailureKind::Unavailable,
             v1::FailureKind::PeerUnreachable => FailureKind::PeersUnreachable {
-                peers: failed.peers,
+                peers: first_peers(failed.peers),
             },
             v1::FailureKind::WrongChildren => FailureKind::WrongChildren {
-                peers: failed.peers,
+                peers: first_peers(failed.peers),
             },
             v1::FailureKind::Superseded => FailureKind::Superseded,
             v1::FailureKind::Worker => FailureKind::Worker,

@@ -43,8 +43,11 @@ impl MessageError {
     }
 }
 
+/// Returns the beginning of a text from another machine. Control characters become spaces, because commands print such
+/// texts on terminals.
 fn cut(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(characters).map(printable).collect()
 }
 
 /// Converts the description of a table. Does not check that the table belongs to the run.
@@ -96,4 +99,15 @@ fn unpack_wells(field: &'static str, bytes: &[u8]) -> Result<Vec<NodeWell>, Mess
         return Err(MessageError::new(field, "the last well is incomplete"));
     }
     Ok(wells.iter().copied().map(NodeWell).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn cut_limits_characters_and_replaces_control_characters() {
+        assert_eq!(cut("größer", 3), "grö");
+        assert_eq!(cut("a\u{1b}]52;c;x\u{7}\nb\u{9b}", 100), "a ]52;c;x  b ");
+    }
 }

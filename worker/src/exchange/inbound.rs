@@ -256,6 +256,8 @@ impl InboundExchange {
             .receive_batches(requests, responses, &accepted, &header.from)
             .await?;
         let last = accepted.floors(Some(received));
+        // The peer may never read the response, so the tables of the attempt must not stay in memory until then.
+        drop(accepted);
         let _ = responses.send(Ok(last)).await;
         Ok(())
     }

@@ -37,7 +37,7 @@ impl CancelArgs {
                 return output::print(format_args!("{run} has already ended ({state})\n"));
             }
             output::print(format_args!(
-                "{run} stops after the current depth and keeps its committed depths; submit it again to resume it\n"
+                "{run} stops and keeps its committed depths, but not the depth in progress; submit it again to resume it\n"
             ))
         })
     }
