@@ -49,8 +49,8 @@ fn samples(samples: &[u8]) {
     }
 }
 
-/// Checks that loading a training folder with one generation returns an error, or a training run that can be saved and
-/// loaded again. Returns whether it can be loaded.
+/// Checks that loading a training folder with one generation returns an error, or a training run that can be reported, saved
+/// and loaded again. Returns whether it can be loaded.
 pub(crate) fn folder(text: &[u8], samples: &[u8]) -> bool {
     let dir = tempfile::tempdir().expect("the folder for temporary files is writable");
     let write = |name: &str, magic: &[u8], contents: &[&[u8]]| {
@@ -66,6 +66,8 @@ pub(crate) fn folder(text: &[u8], samples: &[u8]) -> bool {
     let Ok(Some(trainer)) = folder.load() else {
         return false;
     };
+    let rows = trainer.records().iter().map(GenerationRecord::row);
+    assert!(rows.chain([trainer.report()]).all(|text| !text.is_empty()));
     folder.save(&trainer).expect("the folder is writable");
     let again = folder.load().ok().flatten();
     let state = |trainer: Trainer| -> (Recipe, Vec<GenerationRecord>) {

@@ -59,9 +59,9 @@ const LONG_PATIENCE: u32 = 200;
 /// Number of wells in a large graph. A round of transplants also removes wells from it.
 const LARGE: usize = 150_000;
 
-/// Watches a step of a [`Splicer`], and can end it. Closures that return whether the step must end implement it.
+/// Watches a step of a [`Splicer`] or its start, and can end it. Closures that return whether the step must end implement it.
 pub trait Watch: Sync {
-    /// Returns whether the step must end. It is called at least every second, except while the found wells become
+    /// Returns whether the step must end. It is called at least every second, except while the given or found wells become
     /// part of the graph and others are removed from it, which takes some seconds.
     fn is_cancelled(&self) -> bool;
 
@@ -160,7 +160,8 @@ pub struct Splicer {
 
 impl Splicer {
     /// Creates a splicer for games against HATETRIS. Each game is the list of its wells, beginning with the well of the
-    /// first piece. Its game is the longest of them, with longer parts of the others.
+    /// first piece. Its game is the longest of them, with longer parts of the others. If `watch` ends the start, parts of
+    /// fewer games are used.
     ///
     /// # Errors
     /// Returns [`SpliceError`] if there are no games or too many wells, if the longest game is invalid, or if the threads
@@ -169,6 +170,7 @@ impl Splicer {
         emulator: &Emulator,
         games: &[Vec<Well>],
         settings: Settings,
+        watch: &dyn Watch,
     ) -> Result<Splicer, SpliceError> {
         let longest = games.iter().rev().max_by_key(|game| game.len());
         let longest = longest
@@ -182,6 +184,9 @@ impl Splicer {
         let mut game: Vec<u32> = longest.iter().filter_map(|well| graph.find(well)).collect();
         Walk::new(&graph, &game, 0).map_err(SpliceError::Excluded)?;
         for other in games {
+            if watch.is_cancelled() {
+                break;
+            }
             let other: Vec<u32> = other.iter().filter_map(|well| graph.find(well)).collect();
             cross(&graph, &mut game, &other);
         }
@@ -396,7 +401,7 @@ mod tests {
             seed: 1,
             threads,
         };
-        let mut splicer = Splicer::new(&emulator, &own_games(8), settings).unwrap();
+        let mut splicer = Splicer::new(&emulator, &own_games(8), settings, &|| false).unwrap();
         splicer.patience = PATIENCE + 4;
         splicer.idle = PATIENCE + 1;
         splicer

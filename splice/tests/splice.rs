@@ -72,7 +72,7 @@ fn random_game(emulator: &Emulator, choices: &[u16], limit: usize) -> (Vec<Well>
 
 fn splicer(games: &[Vec<Well>], settings: Settings) -> Result<Splicer, SpliceError> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
-    Splicer::new(&emulator, games, settings)
+    Splicer::new(&emulator, games, settings, &running)
 }
 
 #[test]
@@ -127,6 +127,21 @@ fn cancelled_step_changes_nothing() {
     let before = splicer.wells();
     assert_eq!(splicer.advance(&|| true), Step::Cancelled);
     assert_eq!(splicer.wells(), before);
+}
+
+#[test]
+fn start_that_ends_early_takes_parts_of_fewer_games() {
+    let games = own_games("selftaught");
+    let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+    let pieces = |most| {
+        let calls = AtomicU32::new(0);
+        let watch = || calls.fetch_add(1, Ordering::Relaxed) >= most;
+        let splicer = Splicer::new(&emulator, &games, settings(0, 1), &watch).unwrap();
+        splicer.pieces()
+    };
+    let longest = games.iter().map(Vec::len).max().unwrap();
+    assert_eq!(pieces(0), longest);
+    assert!(pieces(u32::MAX) > longest);
 }
 
 #[test]
@@ -266,7 +281,8 @@ proptest! {
             choices.iter().map(|choices| random_game(&emulator, choices, 60)).collect();
         let wells: Vec<Vec<Well>> = games.iter().map(|(wells, _)| wells.clone()).collect();
         let longest = games.iter().rev().max_by_key(|(wells, _)| wells.len()).unwrap();
-        match Splicer::new(&emulator, &wells, Settings { tries: 3000, ..settings(rounds, 1) }) {
+        let settings = Settings { tries: 3000, ..settings(rounds, 1) };
+        match Splicer::new(&emulator, &wells, settings, &running) {
             Err(SpliceError::Excluded(pieces)) => prop_assert!(pieces < longest.0.len()),
             Err(error) => prop_assert!(false, "{error}"),
             Ok(mut splicer) => {

@@ -99,6 +99,26 @@ fn longer_game_in_output_file_is_kept() {
     assert_eq!(std::fs::read(&notes).unwrap(), b"notes on games\n");
 }
 
+/// Like a disk that becomes full, a link to a missing folder is not found before the search.
+#[cfg(unix)]
+#[test]
+fn game_is_printed_although_a_file_cannot_be_written() {
+    let temp = tempfile::tempdir().unwrap();
+    let link = temp.path().join("link");
+    std::os::unix::fs::symlink("/nonexistent/file.txt", &link).unwrap();
+    let link = link.to_str().unwrap();
+    let game = example();
+    for option in ["--out", "--graph"] {
+        let args = ["splice", "--json", &game, "--steps", "1", option, link];
+        let (out, error) = run(&args).late_error();
+        let found: Value = serde_json::from_str(&out).unwrap();
+        let replay = found["replay"].as_str().unwrap();
+        let score = found["score"].to_string();
+        run(&["replay", "verify", replay, "--expect-score", &score]).results();
+        assert!(error.starts_with("cannot write "), "{error}");
+    }
+}
+
 #[test]
 fn unusable_files_are_refused() {
     let empty = file("splice-empty.txt", b"# no game\n\n");

@@ -66,12 +66,13 @@ fn search(
     noise: Noise,
 ) -> Beam {
     let settings = BeamSettings {
-        starts: vec![Well::EMPTY],
+        start: Well::EMPTY,
         width,
         pieces: 10_000,
         noise,
         before: None,
         allows: None,
+        keeps: true,
     };
     run_beam(emulator, scorer, &settings, &CONTINUE)
 }

@@ -44,7 +44,7 @@ impl Average {
             .chain(&network.output)
             .chain(&network.rows);
         for (sum, &weight) in self.sums.iter_mut().zip(all) {
-            *sum += i32::from(weight);
+            *sum = sum.saturating_add(i32::from(weight));
         }
     }
 
@@ -56,12 +56,16 @@ impl Average {
         publish: &Publish,
         player: &NetworkWeights,
     ) -> NetworkWeights {
-        let count = publish.count(generation) as i32;
+        let count = i64::from(publish.count(generation));
         if count == 0 {
             return player.clone();
         }
-        // Round to the nearest integer. Halves round up.
-        let mean = |sum: &i32| (2 * sum + count).div_euclid(2 * count) as i16;
+        // Round to the nearest integer. Halves round up. Only the sums in a forged checkpoint have a mean out of range.
+        let limit = i64::from(i16::MAX);
+        let mean = |sum: &i32| {
+            let mean = (2 * i64::from(*sum) + count).div_euclid(2 * count);
+            mean.clamp(-limit, limit) as i16
+        };
         let mut weights = self.sums.iter().map(mean);
         NetworkWeights {
             lanes: LANES,
@@ -76,14 +80,18 @@ impl Average {
 mod tests {
     use super::*;
 
-    #[test]
-    fn mean_includes_every_second_generation() {
-        let constant = |weight: i16| NetworkWeights {
+    /// Returns a network whose weights are all equal.
+    fn constant(weight: i16) -> NetworkWeights {
+        NetworkWeights {
             lanes: LANES,
             bias: vec![weight; LANES],
             output: vec![weight; LANES],
             rows: vec![weight; (ROWS - 2) * LANES],
-        };
+        }
+    }
+
+    #[test]
+    fn mean_includes_every_second_generation() {
         let publish = Publish { from: 2, every: 2 };
         let mut average = Average::new();
         let mut means = Vec::new();
@@ -94,5 +102,17 @@ mod tests {
         }
         // The fourth mean is (10 - 21) / 2 = -5.5, which rounds up to -5.
         assert_eq!(means, [5, 10, 10, -5, -5, -14]);
+    }
+
+    #[test]
+    fn forged_sums_give_the_nearest_weights() {
+        let publish = Publish { from: 1, every: 1 };
+        let mut average = Average::new();
+        average.sums[..4].copy_from_slice(&[i32::MAX, i32::MIN, 40_000, -65_536]);
+        let mut player = average.network(1, &publish, &constant(0));
+        assert_eq!(player.bias[..4], [32_767, -32_767, 32_767, -32_767]);
+        player.bias[1] = -1;
+        average.add(1, &publish, &player);
+        assert_eq!(average.sums[..2], [i32::MAX, i32::MIN]);
     }
 }

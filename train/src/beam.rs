@@ -7,6 +7,7 @@ use hatebeam_game::{Children, Emulator, Geometry, Well};
 use hatebeam_search::{Evaluator, NodeWell, Past};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Assigns scores to wells. A greater score is better.
@@ -51,6 +52,8 @@ const ROOM: usize = 4;
 /// Maximum number of games that [`Beam::games_that_return`] returns. It bounds the games that a training checks by the exact
 /// rules.
 const RETURNS: usize = 8;
+/// Factor of the part of the noise that decays, for each depth: exp(-1/30). The result of `exp` differs between systems.
+const DECAY: f64 = 0.967_216;
 /// Marker for an empty slot or a dropped candidate.
 const FREE: u32 = u32::MAX;
 
@@ -67,15 +70,13 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Returns the noise of a depth.
-    fn at(self, depth: usize) -> NoiseOfDepth {
-        // The result of `exp` differs between systems. So this code multiplies repeatedly by exp(-1/30), which is
-        // 0.967216.
-        let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
-        NoiseOfDepth {
+    /// Returns the noise of each depth, beginning with depth 1.
+    fn of_depths(self) -> impl Iterator<Item = NoiseOfDepth> {
+        let decays = iter::successors(Some(DECAY), |decay| Some(decay * DECAY));
+        decays.map(move |decay| NoiseOfDepth {
             noise: self,
             deviation: self.first * decay + self.rest,
-        }
+        })
     }
 
     /// Returns the noise with standard deviation `deviation` for a well with this hash.
@@ -95,28 +96,30 @@ impl Noise {
 /// Settings of a beam search.
 #[derive(Clone, Debug)]
 pub struct BeamSettings {
-    /// The wells of the first frontier.
-    pub starts: Vec<Well>,
+    /// The well of the first frontier.
+    pub start: Well,
     /// Maximum number of wells in a frontier.
     pub width: usize,
     /// Maximum number of pieces to place.
     pub pieces: usize,
     /// Noise that is added to the scores.
     pub noise: Noise,
-    /// If this is `Some`, the search applies the loop rule of HATETRIS, and there must be one start. These are the wells of
-    /// the game before the start, which the rule considers, too.
+    /// If this is `Some`, the search applies the loop rule of HATETRIS. These are the wells of the game before the start, which
+    /// the rule considers, too.
     pub before: Option<Vec<Well>>,
     /// Returns whether a frontier may contain a well. `None` allows all wells.
     pub allows: Option<fn(&Well) -> bool>,
+    /// Whether the beam keeps the wells of all frontiers, and the edges between them. If not, it keeps those of the last
+    /// frontier, and of each earlier one only the maximum number of lines.
+    pub keeps: bool,
 }
 
 impl BeamSettings {
     /// Returns the first frontier.
     fn first(&self, geometry: Geometry) -> Depth {
-        let wells = self.starts.iter();
         Depth {
-            wells: wells.map(|well| NodeWell::pack(geometry, well)).collect(),
-            lines: vec![0; self.starts.len()],
+            wells: vec![NodeWell::pack(geometry, &self.start)],
+            lines: vec![0],
             edges: Vec::new(),
         }
     }
@@ -124,8 +127,7 @@ impl BeamSettings {
     /// Returns the past of the first frontier, if the search applies the loop rule.
     fn past(&self, geometry: Geometry) -> Option<Past> {
         let before = self.before.as_ref()?;
-        assert_eq!(self.starts.len(), 1, "a game has one start");
-        let game = [&before[..], &self.starts].concat();
+        let game = [&before[..], &[self.start]].concat();
         Some(Past::new(geometry, &game))
     }
 }
@@ -142,6 +144,14 @@ pub struct Depth {
 }
 
 impl Depth {
+    /// Drops everything but the maximum number of lines.
+    fn forget(&mut self) {
+        *self = Depth {
+            lines: self.lines.iter().copied().max().into_iter().collect(),
+            ..Depth::default()
+        };
+    }
+
     /// Returns, for each well, the index of its best parent. The first frontier has no parents.
     fn parents(&self) -> Vec<u32> {
         if self.edges.is_empty() {
@@ -159,7 +169,8 @@ impl Depth {
 /// All frontiers of a beam search.
 #[derive(Clone, Debug, Default)]
 pub struct Beam {
-    /// The frontiers, beginning with the start wells. All later frontiers contain at least one well.
+    /// The frontiers, beginning with that of the start. Each contains at least one well, unless the beam does not
+    /// [keep](BeamSettings::keeps) it.
     pub depths: Vec<Depth>,
     /// Whether the search ended because no well in the last frontier had a child.
     pub died: bool,
@@ -179,6 +190,9 @@ impl Beam {
 
     /// Returns the wells of the longest game, from the start to the best well of the last frontier. If several parents lead
     /// to a well, the game passes through the best of them, so it follows the path of [`Past`].
+    ///
+    /// # Panics
+    /// Panics if the beam does not [keep](BeamSettings::keeps) all frontiers.
     pub fn longest_game(&self, geometry: Geometry) -> Vec<Well> {
         self.game_to(geometry, self.depths.len() - 1, 0)
     }
@@ -187,6 +201,9 @@ impl Beam {
     /// this game, and continue with the wells of this game: at most eight games, the longest first. `rest` contains
     /// the wells of the game after the start. Each game begins with the start. The loop rule can change a piece after the
     /// return.
+    ///
+    /// # Panics
+    /// Panics if the beam does not [keep](BeamSettings::keeps) all frontiers, and returns to the game.
     pub fn games_that_return(&self, geometry: Geometry, rest: &[Well]) -> Vec<Vec<Well>> {
         let pack = |well| NodeWell::pack(geometry, well);
         let places: HashMap<NodeWell, usize> = rest.iter().map(pack).zip(0..).collect();
@@ -247,6 +264,52 @@ struct Candidate {
     lines: u16,
 }
 
+/// Children that are scored together.
+#[derive(Default)]
+struct ScoredChildren {
+    /// For each child, the index of its parent.
+    parents: Vec<u32>,
+    wells: Vec<Well>,
+    /// For each child, the number of lines cleared so far.
+    lines: Vec<u16>,
+    scores: Vec<i32>,
+}
+
+impl ScoredChildren {
+    fn clear(&mut self) {
+        self.parents.clear();
+        self.wells.clear();
+        self.lines.clear();
+    }
+
+    fn push(&mut self, parent: usize, well: Well, lines: u16) {
+        self.parents.push(parent as u32);
+        self.wells.push(well);
+        self.lines.push(lines);
+    }
+
+    /// Scores the children for the first cut.
+    fn score(&mut self, scorer: &mut impl Scorer) {
+        match scorer.children_per_well() {
+            Some(_) => scorer.score_own(&self.wells, &self.lines, &mut self.scores),
+            None => scorer.score(&self.wells, &self.lines, &mut self.scores),
+        }
+    }
+
+    /// Adds the children to the candidates.
+    fn add_to(&self, candidates: &mut Candidates, geometry: Geometry, noise: NoiseOfDepth) {
+        for (index, well) in self.wells.iter().enumerate() {
+            let well = NodeWell::pack(geometry, well);
+            let child = Candidate {
+                rank: noise.rank(self.scores[index], well.hash()),
+                well,
+                lines: self.lines[index],
+            };
+            candidates.add(self.parents[index], child);
+        }
+    }
+}
+
 /// The best distinct children of a frontier found so far.
 struct Candidates {
     width: usize,
@@ -283,8 +346,8 @@ impl Candidates {
     }
 
     /// Adds a child and the edge from its parent, unless the child's rank is below the floor. If the well is already a
-    /// candidate, only the edge is added: in a search with one start well, equal wells at one depth have equal numbers
-    /// of cleared lines, because each piece adds four cells and each cleared line removes the cells of one row.
+    /// candidate, only the edge is added: equal wells at one depth have equal numbers of cleared lines, because each piece adds
+    /// four cells and each cleared line removes the cells of one row.
     fn add(&mut self, parent: u32, child: Candidate) {
         if child.rank < self.floor {
             return;
@@ -334,17 +397,22 @@ impl Candidates {
         }
     }
 
-    /// Drops candidates beyond the width, gives the others the scores of `scorer`, and keeps the best `width` of them.
+    /// Drops candidates beyond the width, gives the others the scores of `scorer`, and keeps the best `width` of them. Stops
+    /// early if `cancel` becomes `true`.
     fn rescore(
         &mut self,
         geometry: Geometry,
         scorer: &mut impl Scorer,
         noise: NoiseOfDepth,
         width: usize,
+        cancel: &AtomicBool,
     ) {
         self.keep_best();
         let (mut wells, mut lines, mut scores) = (Vec::new(), Vec::new(), Vec::new());
         for chunk in self.found.chunks_mut(RESCORED) {
+            if cancel.load(Ordering::Relaxed) {
+                return;
+            }
             wells.clear();
             lines.clear();
             for candidate in &*chunk {
@@ -378,7 +446,8 @@ impl Candidates {
     }
 }
 
-/// Runs a beam search until no well has a child, the maximum number of pieces is placed, or `cancel` becomes `true`.
+/// Runs a beam search until no well has a child, the maximum number of pieces is placed, or `cancel` becomes `true`. Drops the
+/// frontier that is not complete then.
 pub fn run_beam(
     emulator: &Emulator,
     scorer: &mut impl Scorer,
@@ -395,18 +464,15 @@ pub fn run_beam(
     let per_well = scorer.children_per_well();
     let mut candidates = Candidates::new(width * per_well.unwrap_or(1));
     let (mut children, mut known) = (Children::new(), Vec::new());
-    let (mut wells, mut parents, mut scores) = (Vec::new(), Vec::new(), Vec::new());
-    let mut lines: Vec<u16> = Vec::new();
-    for depth in 1..=settings.pieces {
-        if cancel.load(Ordering::Relaxed) {
-            break;
-        }
-        let noise = settings.noise.at(depth);
+    let mut scored = ScoredChildren::default();
+    let is_cancelled = || cancel.load(Ordering::Relaxed);
+    for (depth, noise) in (1..=settings.pieces).zip(settings.noise.of_depths()) {
         let frontier = &beam.depths[depth - 1];
         for (chunk, packed) in frontier.wells.chunks(PARENTS).enumerate() {
-            wells.clear();
-            parents.clear();
-            lines.clear();
+            if is_cancelled() {
+                return beam;
+            }
+            scored.clear();
             for (index, parent) in packed.iter().enumerate() {
                 let well = parent
                     .unpack(geometry)
@@ -422,28 +488,18 @@ pub fn run_beam(
                 let before = frontier.lines[parent];
                 for (child, more) in children.iter() {
                     if settings.allows.is_none_or(|allows| allows(child)) {
-                        wells.push(*child);
-                        parents.push(parent as u32);
-                        lines.push(before.saturating_add(u16::from(more)));
+                        scored.push(parent, *child, before.saturating_add(u16::from(more)));
                     }
                 }
             }
-            match per_well {
-                Some(_) => scorer.score_own(&wells, &lines, &mut scores),
-                None => scorer.score(&wells, &lines, &mut scores),
-            }
-            for (index, well) in wells.iter().enumerate() {
-                let well = NodeWell::pack(geometry, well);
-                let child = Candidate {
-                    rank: noise.rank(scores[index], well.hash()),
-                    well,
-                    lines: lines[index],
-                };
-                candidates.add(parents[index], child);
-            }
+            scored.score(scorer);
+            scored.add_to(&mut candidates, geometry, noise);
         }
         if per_well.is_some() {
-            candidates.rescore(geometry, scorer, noise, width);
+            candidates.rescore(geometry, scorer, noise, width, cancel);
+        }
+        if is_cancelled() {
+            return beam;
         }
         let next = candidates.take();
         if next.wells.is_empty() {
@@ -453,7 +509,128 @@ pub fn run_beam(
         if let Some(past) = &mut past {
             past.push(next.wells.clone(), next.parents());
         }
+        if !settings.keeps {
+            beam.depths[depth - 1].forget();
+        }
         beam.depths.push(next);
     }
     beam
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::Rules;
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
+
+    fn emulator() -> Emulator {
+        Emulator::new(Geometry::STANDARD, Rules::default())
+    }
+
+    fn settings(width: usize, pieces: usize) -> BeamSettings {
+        BeamSettings {
+            start: Well::EMPTY,
+            width,
+            pieces,
+            noise: Noise::default(),
+            before: None,
+            allows: None,
+            keeps: true,
+        }
+    }
+
+    #[test]
+    fn noise_decays_by_the_same_factor_at_each_depth() {
+        let noise = Noise {
+            seed: 1,
+            first: 123.4,
+            rest: 5.6,
+        };
+        for (depth, found) in (1..2000).zip(noise.of_depths()) {
+            let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
+            assert_eq!(
+                found.deviation.to_bits(),
+                (123.4 * decay + 5.6f64).to_bits()
+            );
+        }
+    }
+
+    #[test]
+    fn beam_that_does_not_keep_frontiers_has_the_same_result() {
+        let emulator = emulator();
+        let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off);
+        for before in [None, Some(Vec::new())] {
+            let beam = |keeps| {
+                let settings = BeamSettings {
+                    before: before.clone(),
+                    keeps,
+                    ..settings(40, 1000)
+                };
+                let mut evaluator = Evaluator::new(&emulator, &spec).unwrap();
+                run_beam(
+                    &emulator,
+                    &mut evaluator,
+                    &settings,
+                    &AtomicBool::new(false),
+                )
+            };
+            let (kept, other) = (beam(true), beam(false));
+            assert_eq!(kept.pieces(), other.pieces());
+            assert_eq!(kept.lines(), other.lines());
+            assert!(kept.died && other.died && kept.lines() > 0);
+            let last = kept.pieces();
+            assert!(kept.depths[last].wells == other.depths[last].wells);
+            assert_eq!(kept.depths[last].lines, other.depths[last].lines);
+            for depth in &other.depths[..last] {
+                assert!(depth.wells.is_empty() && depth.edges.is_empty());
+                assert_eq!(depth.lines.len(), 1);
+            }
+        }
+    }
+
+    /// Scores all wells equally, and cancels the search during a call.
+    struct Canceller<'a> {
+        calls: usize,
+        last: usize,
+        per_well: Option<usize>,
+        cancel: &'a AtomicBool,
+    }
+
+    impl Scorer for Canceller<'_> {
+        fn score(&mut self, wells: &[Well], _lines: &[u16], out: &mut Vec<i32>) {
+            self.calls += 1;
+            self.cancel
+                .store(self.calls == self.last, Ordering::Relaxed);
+            out.clear();
+            out.resize(wells.len(), 0);
+        }
+
+        fn children_per_well(&self) -> Option<usize> {
+            self.per_well
+        }
+    }
+
+    #[test]
+    fn cancelled_beam_stops_inside_a_depth() {
+        for per_well in [None, Some(3)] {
+            let search = |last| {
+                let cancel = AtomicBool::new(false);
+                let mut scorer = Canceller {
+                    calls: 0,
+                    last,
+                    per_well,
+                    cancel: &cancel,
+                };
+                let beam = run_beam(&emulator(), &mut scorer, &settings(300, 5), &cancel);
+                (scorer.calls, beam)
+            };
+            let (calls, whole) = search(usize::MAX);
+            assert!(calls > 20 && whole.pieces() == 5, "{calls}");
+            for last in 1..=calls {
+                let (calls, beam) = search(last);
+                assert_eq!(calls, last);
+                assert!(!beam.died && beam.pieces() < 5, "{}", beam.pieces());
+            }
+        }
+    }
 }

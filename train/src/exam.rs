@@ -37,12 +37,13 @@ pub fn examine(
         let mut evaluator =
             Evaluator::with_network(emulator, Arc::clone(network), recipe.quiescence);
         let settings = BeamSettings {
-            starts: vec![Well::EMPTY],
+            start: Well::EMPTY,
             width,
             pieces: recipe.pieces,
             noise: Noise::default(),
             before: None,
             allows: None,
+            keeps: false,
         };
         let beam = run_beam(emulator, &mut evaluator, &settings, cancel);
         ExamResult {

@@ -21,7 +21,7 @@ use crate::recipe::Recipe;
 use crate::trainer::{GEOMETRY, GenerationRecord, TrainError, Trainer};
 use hatebeam_game::Well;
 use hatebeam_search::{NodeWell, WELL_BYTES};
-use hatebeam_tune::{FolderLock, FolderLockError, replace_file, sealed, unsealed};
+use hatebeam_tune::{FolderLock, replace_file, sealed, unsealed};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -74,18 +74,14 @@ impl TrainingFolder {
     /// overwrite and delete each other's samples.
     ///
     /// # Errors
-    /// Returns [`TrainError::InUse`] if another process uses the folder, or [`TrainError::File`] if the folder cannot be
-    /// created or locked.
+    /// Returns [`TrainError::File`] if the folder cannot be created, or [`TrainError::Lock`] if another process uses it or it
+    /// cannot be locked.
     pub fn open(path: &Path) -> Result<TrainingFolder, TrainError> {
         let create = fs::create_dir_all(path);
         create.map_err(|error| TrainError::File(path.to_path_buf(), error))?;
-        let lock = FolderLock::take(path).map_err(|error| match error {
-            FolderLockError::InUse(path) => TrainError::InUse(path),
-            FolderLockError::File(path, error) => TrainError::File(path, error),
-        })?;
         Ok(TrainingFolder {
             path: path.to_path_buf(),
-            _lock: lock,
+            _lock: FolderLock::take(path)?,
         })
     }
 
@@ -253,13 +249,15 @@ fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
     bytes
 }
 
-fn floats_of(numbers: &[[u8; 4]]) -> Vec<f32> {
-    numbers
-        .iter()
-        .map(|&bytes| f32::from_le_bytes(bytes))
+/// Returns floating-point numbers, or `None` if one of them is infinite or not a number.
+fn floats_of(numbers: &[[u8; 4]]) -> Option<Vec<f32>> {
+    let floats = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes));
+    floats
+        .map(|float| float.is_finite().then_some(float))
         .collect()
 }
 
+/// Returns the parts of a checkpoint, or `None` if it is damaged.
 fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
     let (length, rest) = opened(bytes, CHECKPOINT_MAGIC)?.split_first_chunk::<4>()?;
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -271,7 +269,7 @@ fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
     }
     let (floats, integers) = numbers.split_at(4 * ROWS * LANES);
     let (integers, previous) = integers.split_at(ROWS * LANES);
-    let (floats, previous) = (floats_of(floats), floats_of(previous));
+    let (floats, previous) = (floats_of(floats)?, floats_of(previous)?);
     let integers = integers.iter().map(|&bytes| i32::from_le_bytes(bytes));
     let (rows, _) = floats.as_chunks::<LANES>();
     let (previous, _) = previous.as_chunks::<LANES>();
@@ -314,6 +312,27 @@ mod tests {
             ..good[0]
         };
         assert_eq!(read(&[good[0], full]), None);
+    }
+
+    #[test]
+    fn checkpoint_with_number_that_is_not_finite_is_refused() {
+        let mut trainer = Trainer::new(Recipe::default()).unwrap();
+        trainer.models.previous = Some(trainer.models.playing.clone());
+        let is_read =
+            |trainer: &Trainer| read_checkpoint(&sealed(checkpoint_of(trainer))).is_some();
+        assert!(is_read(&trainer));
+        let places: [fn(&mut Models) -> &mut f32; 4] = [
+            |models| &mut models.learning.weights[0][0],
+            |models| &mut models.learning.moments[9][1][2],
+            |models| &mut models.playing[0][15],
+            |models| &mut models.previous.as_mut().unwrap()[7][7],
+        ];
+        let numbers = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        for (place, number) in places.into_iter().zip(numbers) {
+            let good = std::mem::replace(place(&mut trainer.models), number);
+            assert!(!is_read(&trainer), "{number}");
+            *place(&mut trainer.models) = good;
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Sample {
 }
 
 /// Returns, for each well at each depth of the beam, the depth of its last descendant in the beam. For a well without
-/// descendants, this is the well's own depth.
+/// descendants, this is the well's own depth. The beam must [keep](crate::BeamSettings::keeps) all frontiers.
 pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     let mut last: Vec<Vec<u32>> = beam
         .depths
@@ -42,7 +42,8 @@ pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
 }
 
 /// Labels all wells of a beam with their targets. A beam that did not die is treated as if it had died 200 pieces
-/// later, and as if all wells at its last depth had had descendants until then.
+/// later, and as if all wells at its last depth had had descendants until then. The beam must
+/// [keep](crate::BeamSettings::keeps) all frontiers.
 pub fn label_beam(beam: &Beam) -> Vec<Sample> {
     let last = lifetimes(beam);
     let reached = beam.pieces();

@@ -60,8 +60,9 @@ header contains the recipe. To reproduce that network, train the number of gener
 Columns: `own` and `others` are the maximum numbers of lines cleared by beams with the network and with other evaluators.
 `new loss` and `bias` are the mean loss and the mean of prediction minus target on held-out wells, before the training
 of the generation. `held out` is the mean loss on these wells after the training. Held-out wells are not used for
-training. `exam` is the median number of lines cleared over the widths of the examination. `longest` is the number of
-pieces in the longest own game, if the recipe keeps own games.
+training. If a generation has none, the columns contain `-`, and the JSON object contains null. `exam` is the median number
+of lines cleared over the widths of the examination. `longest` is the number of pieces in the longest own game, if the recipe
+keeps own games.
 
 Examples:
   hatebeam train my-network

@@ -13,10 +13,13 @@ use crate::workers::run_in_threads;
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, Network, NodeWell, Quiescence, VALUE_ONE};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of wells that a thread labels at a time.
 const CHUNK: usize = 512;
+/// Maximum estimate of the number of pieces. Estimates are far smaller unless the training diverges. Without this limit, their
+/// targets would be infinite then, and a saved training could not be loaded.
+const MAX_PIECES: f64 = (1 << 20) as f64;
 
 /// Draws wells from `wells` and plays 0 to `lookahead.moves` random pieces from each. The result contains
 /// `lookahead.samples` wells, or none if `wells` is empty.
@@ -47,7 +50,7 @@ pub(crate) fn draw_wells(
     (0..lookahead.samples).map(draw).collect()
 }
 
-/// Labels wells with the targets of short searches by `network`.
+/// Labels wells with the targets of short searches by `network`. If `cancel` becomes `true`, labels only some of them.
 pub(crate) fn label_wells(
     emulator: &Emulator,
     network: &Arc<Network>,
@@ -57,7 +60,11 @@ pub(crate) fn label_wells(
     cancel: &AtomicBool,
 ) -> Vec<Sample> {
     let chunks: Vec<&[Well]> = wells.chunks(CHUNK).collect();
+    let is_running = || !cancel.load(Ordering::Relaxed);
     let labelled = run_in_threads(threads, &chunks, |wells| {
+        if !is_running() {
+            return Vec::new();
+        }
         let mut searcher = Searcher {
             emulator,
             evaluator: Evaluator::with_network(emulator, Arc::clone(network), Quiescence::Off),
@@ -68,7 +75,8 @@ pub(crate) fn label_wells(
             well: NodeWell::pack(emulator.geometry(), &well),
             pieces: searcher.target(well),
         };
-        wells.iter().map(label).collect::<Vec<Sample>>()
+        let wells = wells.iter().take_while(|_| is_running());
+        wells.map(label).collect::<Vec<Sample>>()
     });
     labelled.into_iter().flatten().collect()
 }
@@ -83,12 +91,13 @@ struct Searcher<'a> {
 impl Searcher<'_> {
     fn target(&mut self, well: Well) -> f32 {
         let settings = BeamSettings {
-            starts: vec![well],
+            start: well,
             width: self.lookahead.width,
             pieces: self.lookahead.pieces,
             noise: Noise::default(),
             before: None,
             allows: None,
+            keeps: false,
         };
         let beam = run_beam(self.emulator, &mut self.evaluator, &settings, self.cancel);
         let placed = beam.pieces() as f64;
@@ -118,7 +127,7 @@ pub(crate) fn estimated_pieces(value: i32) -> f64 {
     // the relative error is below 2e-5.
     let value = f64::from(value) / f64::from(VALUE_ONE);
     let power = (0..20).fold(1.0 + value / f64::from(1 << 20), |power, _| power * power);
-    (8.0 * (power - 1.0)).max(0.0)
+    (8.0 * (power - 1.0)).clamp(0.0, MAX_PIECES)
 }
 
 #[cfg(test)]
@@ -149,12 +158,13 @@ mod tests {
     /// Returns the frontiers of a narrow beam that died.
     fn frontiers() -> Vec<Vec<Well>> {
         let settings = BeamSettings {
-            starts: vec![Well::EMPTY],
+            start: Well::EMPTY,
             width: 30,
             pieces: 1000,
             noise: Noise::default(),
             before: None,
             allows: None,
+            keeps: true,
         };
         let beam = run_beam(&emulator(), &mut evaluator(), &settings, &CONTINUE);
         assert!(beam.died);
@@ -191,6 +201,10 @@ mod tests {
             assert!((found - pieces).abs() < 1e-4 * (pieces + 8.0), "{found}");
         }
         assert_eq!(estimated_pieces(-VALUE_ONE), 0.0);
+        // The estimate of the second value is above the greatest `f32`, and that of the third one is infinite.
+        for value in [12, 90, 2047] {
+            assert_eq!(estimated_pieces(value * VALUE_ONE), 1_048_576.0);
+        }
     }
 
     #[test]
@@ -253,6 +267,14 @@ mod tests {
             targets(&wells, &lookahead, 1),
             targets(&wells, &lookahead, 3)
         );
+    }
+
+    #[test]
+    fn cancelled_search_labels_no_wells() {
+        let wells: Vec<Well> = frontiers().concat();
+        let cancel = AtomicBool::new(true);
+        let samples = label_wells(&emulator(), network(), &wells, &LOOKAHEAD, 2, &cancel);
+        assert!(samples.is_empty());
     }
 
     #[test]

@@ -75,14 +75,18 @@ pub struct TrainStats {
 }
 
 impl TrainStats {
-    /// Returns the mean loss.
-    pub fn mean_loss(&self) -> f64 {
-        self.loss / self.samples.max(1) as f64
+    /// Returns the mean loss, or `None` if there are no samples.
+    pub fn mean_loss(&self) -> Option<f64> {
+        self.mean(self.loss)
     }
 
-    /// Returns the mean prediction error.
-    pub fn mean_bias(&self) -> f64 {
-        self.bias / self.samples.max(1) as f64
+    /// Returns the mean prediction error, or `None` if there are no samples.
+    pub fn mean_bias(&self) -> Option<f64> {
+        self.mean(self.bias)
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        (self.samples > 0).then(|| sum / self.samples as f64)
     }
 
     fn add(&mut self, error: f32) {
@@ -236,7 +240,8 @@ impl Model {
     /// Applies one Adam step to the touched rows and clears their gradients.
     #[inline(always)]
     fn step(&mut self, batch: &Batch, rate: f32) {
-        self.steps += 1;
+        // A forged checkpoint can begin with the greatest number.
+        self.steps = self.steps.saturating_add(1);
         let steps = self.steps.min(1 << 20) as i32;
         let unbias = BETA.map(|beta| 1.0 / (1.0 - power(beta, steps)));
         for &at in &self.touched {
@@ -375,7 +380,7 @@ mod tests {
         let loss = |model: &Model| {
             let mut stats = TrainStats::default();
             model.test(&batch, &mut stats);
-            stats.mean_loss()
+            stats.mean_loss().unwrap()
         };
         let mut learning = model.clone();
         learning.backward(&batch, &mut TrainStats::default());
@@ -420,7 +425,7 @@ mod tests {
             (model.weights, model.moments, stats)
         };
         let expected = trained(SimdLevel::Portable);
-        assert!(expected.2.mean_loss() > 0.0);
+        assert!(expected.2.mean_loss() > Some(0.0));
         for level in SimdLevel::available() {
             assert!(trained(level) == expected, "{level}");
         }
@@ -432,7 +437,7 @@ mod tests {
         let loss = |model: &Model| {
             let mut stats = TrainStats::default();
             model.test(&batch, &mut stats);
-            stats.mean_loss()
+            stats.mean_loss().unwrap()
         };
         let before = loss(&model);
         for _ in 0..200 {
@@ -444,5 +449,16 @@ mod tests {
             );
         }
         assert!(loss(&model) < 0.1 * before);
+    }
+
+    #[test]
+    fn greatest_number_of_steps_stays() {
+        let mut model = Model {
+            steps: u32::MAX,
+            ..model()
+        };
+        let mut stats = TrainStats::default();
+        model.train(SimdLevel::Portable, &batch(), 1e-2, &mut stats);
+        assert_eq!(model.steps, u32::MAX);
     }
 }

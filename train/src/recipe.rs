@@ -205,7 +205,8 @@ pub enum Start {
     /// The empty well.
     #[default]
     Empty,
-    /// A random well from the recipe's games and the own games.
+    /// A random well from the recipe's games and the own games. Only beams with this start may have the settings `back`,
+    /// `longest` and `rejoin`.
     Games,
 }
 
@@ -484,7 +485,7 @@ impl Recipe {
         Ok(())
     }
 
-    fn checked_numbers(&self) -> [Number; 12] {
+    fn checked_numbers(&self) -> [Number; 13] {
         let number = |name, good, expected| Number {
             name,
             good,
@@ -513,11 +514,12 @@ impl Recipe {
             number("exam.widths", exam, "give 1 to 16777216"),
             number("exam.pieces", is_few(self.exam.pieces), "give 1 to 1048576"),
             number("pieces of a game", games, "give at least 1"),
+            number("game_pieces", self.game_pieces >= 1, "give at least 1"),
             number("keep", keep, "give 1 to 1000"),
         ]
     }
 
-    fn checked_stages(&self) -> [Number; 13] {
+    fn checked_stages(&self) -> [Number; 14] {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
         let number = |name, good, expected| Number {
@@ -535,6 +537,7 @@ impl Recipe {
             1 <= least && least <= most && most <= 1 << 20
         });
         let longest = beams(&|beam| beam.longest != Some(0));
+        let starts = beams(&|beam| beam.start == Start::Games || !beam.uses_start());
         let pieces = beams(&|beam| beam.pieces.is_none_or(is_few));
         let weights = beams(&|beam| beam.weights.is_none() || beam.player == Player::Knewjade);
         let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
@@ -552,6 +555,11 @@ impl Recipe {
             number("noise", noise, "give 0 to 1000"),
             number("back", back, "give 1 to 1048576, the smaller first"),
             number("longest", longest, "give at least 1"),
+            number(
+                "back, longest or rejoin",
+                starts,
+                "give them only to beams with `start = \"games\"`",
+            ),
             number("pieces of a beam", pieces, "give 1 to 1048576"),
             number(
                 "weights",
@@ -579,6 +587,11 @@ impl Stage {
 }
 
 impl BeamRecipe {
+    /// Returns whether the beam has a setting that only matters if it starts in a game.
+    fn uses_start(&self) -> bool {
+        self.back.is_some() || self.longest.is_some() || self.rejoin
+    }
+
     /// Returns the evaluator `knewjade` with the weights of this beam.
     pub(crate) fn knewjade(&self) -> EvaluatorSpec {
         EvaluatorSpec {

@@ -9,25 +9,24 @@ use std::time::Duration;
 /// Header of the table whose rows [`GenerationRecord::row`] returns.
 pub const TABLE_HEADER: &str =
     " gen    own    others  new loss    bias  held out      time  exam  longest\n";
+/// Size from which values are not plotted. Only forged checkpoints contain them, and an axis has no labels for them.
+const TOO_LARGE: f64 = 1e15;
 
 impl GenerationRecord {
     /// Returns the table row of the generation, including the line break at its end.
     pub fn row(&self) -> String {
-        let or_dash =
-            |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
-        let longest = self.own_games.first().map(|&pieces| pieces as u32);
-        let time = Duration::from_secs_f64(self.seconds.iter().sum());
+        let loss = |loss: Option<f64>| or_dash(loss.map(|loss| format!("{loss:.4}")));
         format!(
-            "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}  {:>7}\n",
+            "{:>4}  {:>5}  {:>8}  {:>8}  {:>6}  {:>8}  {:>8}  {:>4}  {:>7}\n",
             self.generation,
             or_dash(most_lines(&self.beams, is_own)),
             or_dash(most_lines(&self.beams, is_other)),
-            self.fresh_loss,
-            self.fresh_bias,
-            self.held_out_loss,
-            duration(time),
+            loss(self.fresh_loss),
+            or_dash(self.fresh_bias.map(|bias| format!("{bias:+.3}"))),
+            loss(self.held_out_loss),
+            time(self.seconds),
             or_dash(median(&self.exam)),
-            or_dash(longest),
+            or_dash(self.own_games.first()),
         )
     }
 }
@@ -36,13 +35,14 @@ impl Trainer {
     /// Returns the report of the training run as HTML.
     pub fn report(&self) -> String {
         let records = self.records();
-        let seconds: f64 = records.iter().flat_map(|record| record.seconds).sum();
-        let samples: usize = records.iter().map(|record| record.samples).sum();
+        let seconds = records.iter().flat_map(|record| record.seconds);
+        let samples = records.iter().map(|record| record.samples);
+        let samples = samples.fold(0, usize::saturating_add);
         let recipe = serde_json::to_string(self.recipe()).unwrap_or_default();
         let facts = [
             ("Network", self.network().digest().to_string()),
             ("Wells", samples.to_string()),
-            ("Time", duration(Duration::from_secs_f64(seconds))),
+            ("Time", time(seconds)),
             ("Recipe", recipe),
         ];
         let generations = format!("{} generations", records.len());
@@ -50,6 +50,16 @@ impl Trainer {
         let plots: Vec<Curves> = plots(records).into_iter().filter(has_points).collect();
         training_page(&generations, &facts, &plots)
     }
+}
+
+/// Returns the sum of durations as text. The sum of durations in a forged checkpoint may be out of range.
+fn time(seconds: impl IntoIterator<Item = f64>) -> String {
+    let time = Duration::try_from_secs_f64(seconds.into_iter().sum());
+    duration(time.unwrap_or_default())
+}
+
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
 }
 
 fn is_own(player: Player) -> bool {
@@ -80,6 +90,7 @@ fn plots(records: &[GenerationRecord]) -> [Curves; 6] {
         points: records
             .iter()
             .filter_map(|record| Some((f64::from(record.generation), value(record)?)))
+            .filter(|(_, value)| value.abs() < TOO_LARGE)
             .collect(),
     };
     let lines =
@@ -114,15 +125,15 @@ fn plots(records: &[GenerationRecord]) -> [Curves; 6] {
             title: "Loss",
             unit: "Huber",
             curves: vec![
-                curve("wells not seen before", &|record| Some(record.fresh_loss)),
+                curve("wells not seen before", &|record| record.fresh_loss),
                 curve("training", &|record| Some(record.train_loss)),
-                curve("held out", &|record| Some(record.held_out_loss)),
+                curve("held out", &|record| record.held_out_loss),
             ],
         },
         Curves {
             title: "Calibration",
             unit: "prediction minus target",
-            curves: vec![curve("bias", &|record| Some(record.fresh_bias))],
+            curves: vec![curve("bias", &|record| record.fresh_bias)],
         },
         Curves {
             title: "Time",
@@ -134,4 +145,69 @@ fn plots(records: &[GenerationRecord]) -> [Curves; 6] {
             ],
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Recipe;
+
+    /// Returns a record with a JSON that earlier versions wrote.
+    fn record() -> GenerationRecord {
+        let json = concat!(
+            r#"{"generation":7,"beams":[],"samples":5,"fresh_loss":0.12346,"fresh_bias":-0.5,"train_loss":0.2,"#,
+            r#""held_out_loss":0.03,"data_digest":"00","seconds":[1.0,2.0,3.0],"exam":[]}"#
+        );
+        let record: GenerationRecord = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&record).unwrap(), json);
+        record
+    }
+
+    fn report(records: Vec<GenerationRecord>) -> String {
+        let mut trainer = Trainer::new(Recipe::default()).unwrap();
+        trainer.records = records;
+        trainer.report()
+    }
+
+    #[test]
+    fn losses_without_held_out_samples_are_missing() {
+        let mut record = record();
+        let cells = |record: &GenerationRecord| {
+            let row = record.row();
+            assert_eq!(row.len(), TABLE_HEADER.len(), "{row}");
+            let cells = row.split_whitespace().map(str::to_owned);
+            cells.collect::<Vec<String>>()[3..6].to_vec()
+        };
+        assert_eq!(cells(&record), ["0.1235", "-0.500", "0.0300"]);
+        assert!(report(vec![record.clone()]).contains("7:0.030"));
+        record.fresh_loss = None;
+        record.fresh_bias = None;
+        record.held_out_loss = None;
+        assert_eq!(cells(&record), ["-"; 3]);
+        let json = serde_json::to_string(&record).unwrap();
+        assert_eq!(
+            serde_json::from_str::<GenerationRecord>(&json).unwrap(),
+            record
+        );
+        let page = report(vec![record]);
+        assert!(
+            page.contains("7:0.200") && !page.contains("Calibration"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn records_of_forged_checkpoint_are_reported() {
+        for seconds in [[-1.0, 0.0, 0.0], [1e300; 3], [f64::MAX; 3]] {
+            let forged = GenerationRecord {
+                samples: usize::MAX,
+                fresh_loss: Some(1e300),
+                seconds,
+                ..record()
+            };
+            assert!(forged.row().contains("  0 ms  "), "{}", forged.row());
+            let page = report(vec![forged; 2]);
+            assert!(page.contains(&usize::MAX.to_string()), "{page}");
+        }
+    }
 }

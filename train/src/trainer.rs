@@ -19,6 +19,7 @@ use hatebeam_search::{
     CLEARS_FEATURES, Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network,
     NetworkWeights, NodeWell, Quiescence, SCALE, VALUE_ONE,
 };
+use hatebeam_tune::FolderLockError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
@@ -67,9 +68,9 @@ pub enum TrainError {
     /// A file of the training run cannot be read or written.
     #[error("cannot use {}", .0.display())]
     File(PathBuf, #[source] std::io::Error),
-    /// Another process uses the folder.
-    #[error("{} is used by another process: wait until it ends, or choose another folder", .0.display())]
-    InUse(PathBuf),
+    /// The folder is used by another process or cannot be locked.
+    #[error(transparent)]
+    Lock(#[from] FolderLockError),
     /// A file of the training run is damaged or has another version.
     #[error("{0} is damaged or was written by another version: choose another folder")]
     Damaged(PathBuf),
@@ -97,14 +98,15 @@ pub struct GenerationRecord {
     pub beams: Vec<BeamRecord>,
     /// Number of samples drawn from beams and games, including the held-out samples.
     pub samples: usize,
-    /// Mean loss, before this generation's training, of the held-out samples whose wells are not also trained on.
-    pub fresh_loss: f64,
+    /// Mean loss, before this generation's training, of the held-out samples whose wells are not also trained on, or `None` if
+    /// there are none.
+    pub fresh_loss: Option<f64>,
     /// Mean of prediction minus target on the same samples, before this generation's training.
-    pub fresh_bias: f64,
+    pub fresh_bias: Option<f64>,
     /// Mean loss of the training samples, each measured just before the step that uses it.
     pub train_loss: f64,
     /// Mean loss of the same samples after this generation's training.
-    pub held_out_loss: f64,
+    pub held_out_loss: Option<f64>,
     /// SHA-256 of the previous generation's `data_digest` and this generation's samples, in hex.
     pub data_digest: String,
     /// Durations of the beams, the training and the examination, in seconds.
@@ -289,7 +291,7 @@ impl Trainer {
             samples: count,
             fresh_loss: fresh.mean_loss(),
             fresh_bias: fresh.mean_bias(),
-            train_loss: trained.mean_loss(),
+            train_loss: trained.mean_loss().unwrap_or_default(),
             held_out_loss: held_out.mean_loss(),
             data_digest,
             seconds: [beams_seconds, training, 0.0],
@@ -402,7 +404,7 @@ impl Trainer {
             Start::Games => self.games.draw_start(beam, &mut random),
         };
         let settings = BeamSettings {
-            starts: vec![start.well],
+            start: start.well,
             width,
             pieces: beam.pieces.unwrap_or(self.recipe.pieces),
             noise: Noise {
@@ -412,6 +414,7 @@ impl Trainer {
             },
             before: beam.loops.then(|| start.before.to_vec()),
             allows: (!self.recipe.threats).then_some(|well| !has_threat(well)),
+            keeps: true,
         };
         let played = run_beam(&self.emulator, &mut evaluator, &settings, cancel);
         Played {

@@ -133,12 +133,13 @@ impl BeamObjective {
         let evaluator = Evaluator::new(&self.emulator, spec);
         let mut evaluator = evaluator.expect("weights between the limits are valid");
         let settings = BeamSettings {
-            starts: vec![Well::EMPTY],
+            start: Well::EMPTY,
             width,
             pieces: MAX_PIECES,
             noise: Noise::default(),
             before: None,
             allows: None,
+            keeps: false,
         };
         run_beam(&self.emulator, &mut evaluator, &settings, &self.cancel).pieces()
     }

@@ -24,7 +24,7 @@ fn patterns() -> Evaluator {
 
 fn beam(scorer: &mut impl Scorer, width: usize, seed: u64) -> Beam {
     let settings = BeamSettings {
-        starts: vec![Well::EMPTY],
+        start: Well::EMPTY,
         width,
         pieces: 1000,
         noise: Noise {
@@ -34,6 +34,7 @@ fn beam(scorer: &mut impl Scorer, width: usize, seed: u64) -> Beam {
         },
         before: None,
         allows: None,
+        keeps: true,
     };
     run_beam(&emulator(), scorer, &settings, &CONTINUE)
 }

@@ -31,6 +31,11 @@ fn training_folder_handles_any_input() {
     let samples = [&well[..], &12.5f32.to_le_bytes()].concat().repeat(3);
     let text = training::checkpoint_text();
     assert!(training::folder(text.as_bytes(), &samples));
+    for seconds in ["[-1.0,0.0,0.0]", "[1e300,0.0,0.0]"] {
+        let forged = text.replace("[1.0,2.0,3.0]", seconds);
+        let forged = forged.replace(r#""samples":5"#, r#""samples":18446744073709551615"#);
+        assert!(forged != text && training::folder(forged.as_bytes(), &samples));
+    }
     // The digest of the samples is part of the header of the network.
     let long = text.replace(r#""00""#, &format!("{:?}", "0".repeat(2 << 20)));
     assert!(!training::folder(long.as_bytes(), &samples));

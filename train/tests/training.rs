@@ -11,6 +11,7 @@ use hatebeam_train::{
     Beam, BeamRecipe, BeamSettings, ExamRecipe, Noise, Player, Recipe, TrainError, Trainer,
     TrainingFolder, examine, label_beam, lifetimes, run_beam,
 };
+use hatebeam_tune::FolderLockError;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
@@ -105,12 +106,13 @@ fn beam_of(spec: &EvaluatorSpec, width: usize, noise: Noise) -> Beam {
     let emulator = emulator();
     let mut evaluator = Evaluator::new(&emulator, spec).unwrap();
     let settings = BeamSettings {
-        starts: vec![Well::EMPTY],
+        start: Well::EMPTY,
         width,
         pieces: 1000,
         noise,
         before: None,
         allows: None,
+        keeps: true,
     };
     run_beam(&emulator, &mut evaluator, &settings, &CONTINUE)
 }
@@ -228,12 +230,13 @@ fn labels_add_200_pieces_to_beam_that_reaches_its_limit() {
     let emulator = emulator();
     let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
     let settings = BeamSettings {
-        starts: vec![Well::EMPTY],
+        start: Well::EMPTY,
         width: 20,
         pieces: 30,
         noise: Noise::default(),
         before: None,
         allows: None,
+        keeps: true,
     };
     let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
     assert!(!beam.died);
@@ -259,12 +262,13 @@ fn beam_can_apply_the_loop_rule() {
     let search = |before| {
         let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
         let settings = BeamSettings {
-            starts: vec![*start],
+            start: *start,
             width: 50,
             pieces: 1000,
             noise: Noise::default(),
             before,
             allows: None,
+            keeps: true,
         };
         let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
         [&wells[..118], &beam.longest_game(Geometry::STANDARD)].concat()
@@ -472,6 +476,19 @@ fn short_searches_provide_samples() {
     assert_eq!(record.beams, fewer.beams);
 }
 
+/// One of 64 samples is held out.
+#[test]
+fn generation_without_held_out_samples_has_no_loss_of_them() {
+    let mut recipe = Recipe::from_toml(TINY).unwrap();
+    recipe.samples = 10;
+    let mut trainer = Trainer::new(recipe).unwrap();
+    let record = trainer.advance(1, &CONTINUE).unwrap();
+    assert_eq!(record.samples, 30);
+    let held_out = [record.fresh_loss, record.fresh_bias, record.held_out_loss];
+    assert_eq!(held_out, [None; 3]);
+    assert!(record.train_loss > 0.0);
+}
+
 #[test]
 fn training_can_start_with_built_in_network() {
     let mut recipe = Recipe::from_toml(TINY).unwrap();
@@ -527,7 +544,7 @@ fn network_can_be_trained_without_seeing_clears() {
         let first = trainer.network().digest();
         let loss = |trainer: &mut Trainer| {
             let record = trainer.advance(1, &CONTINUE).unwrap();
-            [record.fresh_loss, record.held_out_loss]
+            [record.fresh_loss, record.held_out_loss].map(Option::unwrap)
         };
         let [before, after] = loss(&mut trainer);
         assert!(after < before, "{before} {after}");
@@ -601,7 +618,7 @@ fn folder_is_locked_until_it_is_dropped() {
     let path = temp.path().join("training");
     let folder = TrainingFolder::open(&path).unwrap();
     let second = TrainingFolder::open(&path).err().unwrap();
-    assert!(matches!(&second, TrainError::InUse(used) if *used == path));
+    assert!(matches!(&second, TrainError::Lock(FolderLockError::InUse(used)) if *used == path));
     let name = path.to_str().unwrap();
     assert!(second.to_string().starts_with(name), "{second}");
     drop(folder);
@@ -683,6 +700,12 @@ fn recipe_errors_name_the_field() {
     assert!(error("[[games]]\nname = \"mine\"").contains("tim-157"));
     assert!(error("[[games]]\nname = \"tim-157\"\npieces = 0").contains("pieces"));
     assert!(error("[own_games]\nkeep = 0").contains("keep"));
+    assert!(error("game_pieces = 0").contains("game_pieces"));
+    let beam = "[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
+    for setting in ["back = [20, 60]", "longest = 3", "rejoin = true"] {
+        let text = format!("[[stages]]\ngenerations = 1\n{beam}\n{setting}");
+        assert!(error(&text).contains("only to beams with `start = \"games\"`"));
+    }
     assert!(error("[own_games]\nkeep = 1\nfirst = [\"mine\"]").contains("chains-148"));
     assert!(error("[own_games]\nkeep = 1\nfirst = [\"LLDD\"]").contains("replay"));
     // The header of a network contains the recipe, and has a maximum length.
@@ -745,4 +768,8 @@ fn recipes_of_the_project_are_valid() {
         recipes += 1;
     }
     assert!(recipes >= 10, "{recipes}");
+    for name in Network::SHIPPED {
+        let recipe = Recipe::of_network(Network::shipped(name).unwrap());
+        assert!(recipe.is_ok(), "{name}: {recipe:?}");
+    }
 }

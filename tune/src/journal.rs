@@ -16,6 +16,9 @@ use thiserror::Error;
 const FORMAT: u32 = 1;
 /// Maximum size of a journal in bytes. Ten million points with ten parameters fit in it.
 const MAX_BYTES: u64 = 1 << 30;
+/// Maximum number of evaluations of a search. Methods round it up to whole generations, and those of CMA-ES grow, but twice as
+/// many values of 50 parameters fit into a journal.
+pub const MAX_EVALUATIONS: u32 = 1_000_000;
 
 /// Journal error.
 #[derive(Debug, Error)]
@@ -44,8 +47,8 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// The journal is too large.
-    #[error("{} is larger than {} MiB: tune in another folder", path.display(), MAX_BYTES >> 20)]
+    /// The journal is too large, or the next line does not fit.
+    #[error("{} can have at most {} MiB: tune in another folder", path.display(), MAX_BYTES >> 20)]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -205,6 +208,15 @@ impl Journal {
         self.values.get(key).copied()
     }
 
+    /// Removes and returns all recorded values, sorted by round and point.
+    pub(crate) fn take_values(&mut self) -> Vec<((Point, usize), Measured)> {
+        let mut values: Vec<_> = std::mem::take(&mut self.values).into_iter().collect();
+        values.sort_unstable_by(|((one, one_round), _), ((other, other_round), _)| {
+            (one_round, one).cmp(&(other_round, other))
+        });
+        values
+    }
+
     /// Records the value of a point in a round.
     pub(crate) fn add(
         &mut self,
@@ -225,6 +237,12 @@ impl Journal {
         let mut text = serde_json::to_vec(line)
             .expect("a line contains only numbers, strings, lists and objects");
         text.push(b'\n');
+        // Otherwise, `open` would refuse the journal.
+        if self.length + text.len() as u64 > MAX_BYTES {
+            return Err(JournalError::TooLarge {
+                path: self.path.clone(),
+            });
+        }
         if let Err(error) = self.file.write_all(&text) {
             // If this fails too, the fragment remains the last line, which `open` drops.
             let _ = self.drop_fragment();
@@ -276,5 +294,36 @@ mod tests {
         let journal = Journal::open(&path, &parameters, json!(0)).unwrap();
         assert_eq!(journal.values.len(), 2);
         assert_eq!(journal.get(&key(0.75)), Some(measured));
+    }
+
+    #[test]
+    fn longest_lines_of_a_search_fit() {
+        let line = Line {
+            point: Point::nearest(&[1.0; 50]),
+            round: usize::MAX,
+            measured: Measured {
+                value: f64::MIN,
+                half_width: f64::MAX,
+            },
+        };
+        let bytes = serde_json::to_vec(&line).unwrap().len() as u64 + 1;
+        let lines = 2 * u64::from(MAX_EVALUATIONS);
+        assert!(lines * bytes < MAX_BYTES, "{bytes} bytes per line");
+    }
+
+    #[test]
+    fn line_that_does_not_fit_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path, &[Parameter::of_tests()], json!(0)).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        journal.length = MAX_BYTES;
+        let measured = Measured {
+            value: 1.0,
+            half_width: 0.0,
+        };
+        let refused = journal.add((Point::nearest(&[0.5]), 0), measured);
+        assert!(matches!(refused, Err(JournalError::TooLarge { .. })));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 }

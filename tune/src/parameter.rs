@@ -130,7 +130,7 @@ impl Parameter {
 }
 
 /// A point on the grid: for each parameter, the number of steps above its minimum.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Point(Vec<u32>);
 
 impl Point {

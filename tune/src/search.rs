@@ -163,7 +163,8 @@ impl Outcome {
 
 /// Searches for the point with the greatest value. If several points have this value, the result is the point whose
 /// weights come first in lexicographic order, so the result does not depend on timing. If a method measures points in
-/// several rounds, the result is one of the points with more than one round.
+/// several rounds, the result is one of the points with more than one round. All points in the journal count, also those
+/// that another method or another seed has measured.
 ///
 /// `objective` returns the value for the given weights and round, or `None` to interrupt the search. It must return the
 /// same finite value for the same weights and round. If `has_rounds` is false, the round is always 0. `on_value` is called
@@ -212,10 +213,11 @@ pub fn search(
             settings.method.run(&plan, &value);
         }
     });
-    let state = recorder
+    let mut state = recorder
         .state
         .into_inner()
         .unwrap_or_else(|poison| poison.into_inner());
+    state.record_rest(parameters);
     Outcome {
         best: state.best,
         error: state.error,
@@ -310,6 +312,18 @@ struct Total {
 }
 
 impl State {
+    /// Records the values of the journal that the search has not asked for, such as those of another method.
+    fn record_rest(&mut self, parameters: &[Parameter]) {
+        for (key, measured) in self.journal.take_values() {
+            let rated = self.points.get(&key.0);
+            // Rounds that the search has asked for count already.
+            if key.1 == rated.map_or(0, |rated| rated.total.rounds) {
+                let weights = key.0.values(parameters);
+                self.record(key, weights, measured, false);
+            }
+        }
+    }
+
     fn record(
         &mut self,
         (point, round): (Point, usize),
@@ -469,5 +483,44 @@ mod tests {
             assert_eq!([best.value, best.best], [75.0; 2]);
             assert_eq!(best.rounds, 3);
         }
+    }
+
+    #[test]
+    fn values_of_earlier_searches_count_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let parameters = [Parameter::of_tests()];
+        let mut state = State {
+            journal: Journal::open(&folder.path().join("journal"), &parameters, json!(0)).unwrap(),
+            number: 0,
+            points: HashMap::new(),
+            best: None,
+            error: None,
+        };
+        let key = |point, round| (Point::nearest(&[point]), round);
+        let measured = |value| Measured {
+            value,
+            half_width: 0.0,
+        };
+        // The first round of the last point is missing.
+        let values = [
+            (0.25, 0, 9.0),
+            (0.75, 0, 4.0),
+            (0.75, 1, 8.0),
+            (1.0, 1, 99.0),
+        ];
+        for (point, round, value) in values {
+            state
+                .journal
+                .add(key(point, round), measured(value))
+                .unwrap();
+        }
+        state.record(key(0.75, 0), vec![0.75], measured(4.0), false);
+        state.record_rest(&parameters);
+        let best = state.best.unwrap();
+        assert_eq!(
+            (best.weights, best.value, best.rounds),
+            (vec![0.75], 6.0, 2)
+        );
+        assert_eq!(state.number, 3);
     }
 }

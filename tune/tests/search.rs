@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)] // helper functions also call `unwrap`
 
 use hatebeam_tune::{
-    Evaluation, Journal, JournalError, Measured, Method, Parameter, SearchError, Settings, search,
+    Evaluation, Journal, JournalError, Measured, Method, Objective, Parameter, SearchError,
+    Settings, search, tune,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -182,6 +183,57 @@ fn finished_search_continues_without_repeating_evaluations() {
             calls.into_inner() + first <= whole.into_inner() + 12,
             "{method}"
         );
+    }
+}
+
+/// An [`Objective`] with the value [`hill`], which stops the search at the first new point if it is `stopped`.
+struct Hill {
+    parameters: Vec<Parameter>,
+    stopped: bool,
+}
+
+impl Objective for Hill {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    fn description(&self) -> Value {
+        json!("hill")
+    }
+
+    fn has_rounds(&self) -> bool {
+        false
+    }
+
+    fn measure(&self, weights: &[f64], _round: usize) -> Option<Measured> {
+        (!self.stopped).then(|| exact(hill(weights)))
+    }
+
+    fn weights_file(&self, best: &Evaluation) -> String {
+        format!("{:?}", best.weights)
+    }
+}
+
+#[test]
+fn other_method_keeps_the_best_weights_in_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let hill = |stopped| Hill {
+        parameters: parameters(),
+        stopped,
+    };
+    let first = settings(Method::CmaEs, 300, 2);
+    let (best, file) = tune(folder.path(), &hill(false), &first, &|_| ()).unwrap();
+    let weights = fs::read_to_string(&file).unwrap();
+    assert_eq!(weights, format!("{:?}", best.weights));
+    // Simple(x) is interrupted at its first new point, and four points of it are worse than those of CMA-ES.
+    let second = settings(Method::Simplers, 4, 2);
+    for stopped in [true, false] {
+        let found = tune(folder.path(), &hill(stopped), &second, &|_| ());
+        match found {
+            Err(error) => assert!(stopped && matches!(error, SearchError::Interrupted)),
+            Ok((found, _)) => assert!(!stopped && found.weights == best.weights, "{found:?}"),
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), weights);
     }
 }
 

@@ -74,7 +74,7 @@ struct ResultJson {
 impl SpliceArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let started = Instant::now();
-        output::check_distinct(&[
+        let files = [
             OutputFile {
                 argument: "--out",
                 path: self.out.as_deref(),
@@ -83,8 +83,15 @@ impl SpliceArgs {
                 argument: "--graph",
                 path: self.graph.as_deref(),
             },
-        ])?;
+        ];
+        output::check_distinct(&files)?;
+        let mut paths = files.iter().filter_map(|file| file.path);
+        paths.try_for_each(output::check_writable)?;
         let cancel = stop_flag()?;
+        let limits = Limits {
+            cancel: &cancel,
+            deadline: self.deadline(started),
+        };
         let games = self.read_games()?;
         let longest = games.iter().rev().max_by_key(|game| game.turns.len());
         let longest = longest.context("the files contain no replays")?;
@@ -97,12 +104,13 @@ impl SpliceArgs {
         };
         show_progress("collecting wells");
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
-        let mut splicer = Splicer::new(&emulator, &wells, settings)?;
+        let is_over = || limits.is_over();
+        let mut splicer = Splicer::new(&emulator, &wells, settings, &is_over)?;
         if let Some(path) = &self.graph {
             let known = read_wells(path, Geometry::STANDARD, MAX_WELLS)?;
             splicer.add(known.unwrap_or_default())?;
         }
-        self.improve(&mut splicer, longest.over, started, &cancel)?;
+        let improved = self.improve(&mut splicer, longest.over, started, limits);
         show_progress("");
         let keys = keys_of(&splicer, longest.over)?;
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
@@ -122,6 +130,8 @@ impl SpliceArgs {
         } else {
             output::print(result.text())?;
         }
+        // A file could not be written. The game found so far is printed nevertheless, because it may have taken hours.
+        improved?;
         if cancel.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted.into());
         }
@@ -161,17 +171,21 @@ impl SpliceArgs {
         Ok(games)
     }
 
-    /// Improves the game until a limit is reached or the user cancels, and writes the file of --out. `over` is whether the
-    /// game ends.
+    /// Returns the time at which the search ends, unless it has no limit.
+    fn deadline(&self, started: Instant) -> Option<Instant> {
+        let seconds = self.seconds.or(self.steps.is_none().then_some(60.0));
+        seconds.map(|seconds| started + Duration::from_secs_f64(seconds))
+    }
+
+    /// Improves the game until a limit is reached or the user cancels, and writes the files of --out and --graph. `over` is
+    /// whether the game ends.
     fn improve(
         &self,
         splicer: &mut Splicer,
         over: bool,
         started: Instant,
-        cancel: &AtomicBool,
+        limits: Limits<'_>,
     ) -> anyhow::Result<()> {
-        let seconds = self.seconds.or(self.steps.is_none().then_some(60.0));
-        let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
         let mut steps = 0;
         let mut written = 0;
         let mut is_new_graph = true;
@@ -191,8 +205,7 @@ impl SpliceArgs {
                 output::write_file(path, lines.collect::<String>().as_bytes())?;
             }
             let watch = StepWatch {
-                cancel,
-                deadline,
+                limits,
                 started,
                 pieces: splicer.pieces(),
                 wells: splicer.graph().len(),
@@ -231,10 +244,24 @@ fn keys_of(splicer: &Splicer, over: bool) -> Result<Vec<Key>, PathError> {
     )
 }
 
-/// Shows the progress of a step, and ends it if the time is over or the user cancels.
-struct StepWatch<'a> {
+/// What ends the search, apart from the number of steps.
+#[derive(Clone, Copy)]
+struct Limits<'a> {
     cancel: &'a AtomicBool,
     deadline: Option<Instant>,
+}
+
+impl Limits<'_> {
+    /// Returns whether the time is over or the user has cancelled the search.
+    fn is_over(&self) -> bool {
+        let is_late = |deadline| Instant::now() >= deadline;
+        self.cancel.load(Ordering::Relaxed) || self.deadline.is_some_and(is_late)
+    }
+}
+
+/// Shows the progress of a step, and ends it if the time is over or the user cancels.
+struct StepWatch<'a> {
+    limits: Limits<'a>,
     started: Instant,
     /// Numbers before the step: pieces of the game, wells of the graph, and parts tried.
     pieces: usize,
@@ -256,10 +283,7 @@ impl StepWatch<'_> {
 
 impl Watch for StepWatch<'_> {
     fn is_cancelled(&self) -> bool {
-        self.cancel.load(Ordering::Relaxed)
-            || self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
+        self.limits.is_over()
     }
 
     fn progress(&self, progress: RoundProgress) {

@@ -164,7 +164,7 @@ impl Candidates {
     pub fn count(&self, query: CountQuery, threads: usize) -> DigitCounts {
         let next = AtomicUsize::new(0);
         let sum = Mutex::new(DigitCounts::default());
-        on_threads(threads.min(self.tables.len()), || {
+        on_threads(threads, self.tables.len(), || {
             let mut counts = DigitCounts::default();
             while let Some(table) = self.tables.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for node in lock(table).nodes() {
@@ -281,7 +281,7 @@ impl Candidates {
                 *lock(result) = select_shard(&self.tables[shard * tables..(shard + 1) * tables]);
             }
         };
-        on_threads(threads.min(shards), work);
+        on_threads(threads, shards, work);
         results
             .into_iter()
             .map(|shard| {

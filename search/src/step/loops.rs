@@ -122,7 +122,7 @@ impl Edges {
     ) -> Option<Vec<u32>> {
         let results: Vec<Mutex<Vec<u32>>> = survivors.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
-        on_threads(threads.min(survivors.len()), || {
+        on_threads(threads, survivors.len(), || {
             loop {
                 let shard = next.fetch_add(1, Ordering::Relaxed);
                 let Some(result) = results.get(shard) else {

@@ -22,18 +22,20 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     Some(pool)
 }
 
-/// Runs `work` on the calling thread and up to `threads - 1` other threads, and returns when all calls have
-/// returned. Callers with the same `threads` share these threads, so the other calls of `work` may start
-/// late. If the threads cannot be started, only the calling thread runs `work`. `work` must therefore not
-/// wait for other calls, and one call must be able to complete the whole task.
-pub(super) fn on_threads(threads: usize, work: impl Fn() + Sync) {
-    let pool = if threads > 1 { pool(threads - 1) } else { None };
+/// Runs `work` on the calling thread and up to `threads - 1` other threads, but on at most `parts` threads, and
+/// returns when all calls have returned. Callers with the same `threads` share these threads, so the other calls of
+/// `work` may start late. `threads` must therefore be the same for all tasks of a step, because its threads never end.
+/// If the threads cannot be started, only the calling thread runs `work`. `work` must therefore not wait for other
+/// calls, and one call must be able to complete the whole task.
+pub(super) fn on_threads(threads: usize, parts: usize, work: impl Fn() + Sync) {
+    let others = threads.min(parts).saturating_sub(1);
+    let pool = if others > 0 { pool(threads - 1) } else { None };
     let Some(pool) = pool else {
         return work();
     };
     let work = &work;
     pool.in_place_scope(|scope| {
-        for _ in 1..threads {
+        for _ in 0..others {
             scope.spawn(move |_| work());
         }
         work();
@@ -47,26 +49,39 @@ mod tests {
     use std::sync::Barrier;
     use std::thread::ThreadId;
 
+    /// Runs a task and returns the names of its threads. The barrier makes all of them run at the same time. Each test
+    /// uses another number of threads, because tasks with the same threads could wait for one another.
+    fn ids(threads: usize, parts: usize) -> BTreeSet<String> {
+        let ids = Mutex::new(BTreeSet::new());
+        let barrier = Barrier::new(threads.min(parts));
+        on_threads(threads, parts, || {
+            barrier.wait();
+            let id: ThreadId = std::thread::current().id();
+            lock(&ids).insert(format!("{id:?}"));
+        });
+        ids.into_inner().unwrap()
+    }
+
     #[test]
     fn threads_are_reused_by_the_next_task() {
-        let ids = || {
-            let (ids, barrier) = (Mutex::new(BTreeSet::new()), Barrier::new(3));
-            on_threads(3, || {
-                // The barrier makes all three threads run at the same time. No other test uses a pool of this size.
-                barrier.wait();
-                let id: ThreadId = std::thread::current().id();
-                lock(&ids).insert(format!("{id:?}"));
-            });
-            ids.into_inner().unwrap()
-        };
-        let first = ids();
+        let first = ids(3, 3);
         assert_eq!(first.len(), 3);
-        assert_eq!(ids(), first);
+        assert_eq!(ids(3, 3), first);
+    }
+
+    #[test]
+    fn tasks_with_fewer_parts_use_the_same_threads() {
+        let all: BTreeSet<String> = (1..=9).flat_map(|parts| ids(7, parts)).collect();
+        assert_eq!(all.len(), 7);
     }
 
     #[test]
     fn single_thread_is_the_calling_thread() {
         let caller = std::thread::current().id();
-        on_threads(1, || assert_eq!(std::thread::current().id(), caller));
+        for (threads, parts) in [(1, 5), (5, 1), (5, 0)] {
+            on_threads(threads, parts, || {
+                assert_eq!(std::thread::current().id(), caller);
+            });
+        }
     }
 }

@@ -71,7 +71,7 @@ impl Step {
             progress.children.store(survivors as u64, Ordering::Relaxed);
             let chunks: Vec<Mutex<&mut [Node]>> = chunks.into_iter().map(Mutex::new).collect();
             let next = AtomicUsize::new(0);
-            on_threads(self.threads.min(chunks.len()), || {
+            on_threads(self.threads, chunks.len(), || {
                 let mut evaluator = self.evaluator();
                 let (mut wells, mut lines, mut scores) = (Vec::new(), Vec::new(), Vec::new());
                 while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed))
