@@ -31,6 +31,13 @@ pub struct Series {
     pub seconds: f64,
 }
 
+impl Series {
+    /// Returns the total number of pieces placed.
+    fn pieces(&self) -> u64 {
+        self.games.iter().map(|game| game.pieces).sum()
+    }
+}
+
 /// Summary of a series.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeriesSummary {
@@ -98,13 +105,16 @@ pub(crate) struct ContestJson<'a> {
 
 impl Contest {
     /// Removes the players without games, and the games that not all other players have played. So the players of an
-    /// interrupted contest remain comparable.
+    /// interrupted contest remain comparable. The durations become those of the remaining games, estimated from their
+    /// numbers of pieces, so the speeds stay as measured.
     pub fn keep_common_games(&mut self) {
         self.series.retain(|series| !series.games.is_empty());
         let lengths = self.series.iter().map(|series| series.games.len());
         let common = lengths.min().unwrap_or(0);
         for series in &mut self.series {
+            let before = series.pieces();
             series.games.truncate(common);
+            series.seconds *= series.pieces() as f64 / before.max(1) as f64;
         }
     }
 
@@ -133,7 +143,7 @@ impl Contest {
             max: scores().max()?,
             complete: series.games.iter().filter(|game| game.is_complete).count(),
             goal_percent,
-            pieces: series.games.iter().map(|game| game.pieces).sum(),
+            pieces: series.pieces(),
             seconds: series.seconds,
         })
     }
@@ -298,11 +308,11 @@ mod tests {
             (pair.mean_difference, pair.better, pair.worse),
             (10.0, 2, 0)
         );
-        assert!((pair.half_width.unwrap() - 1.96 * (100.0f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert!((pair.half_width.unwrap() - 4.303 * (100.0f64 / 3.0).sqrt()).abs() < 1e-9);
         let text = contest().text();
         assert!(
             text.contains(
-                "b - a: +10.00 ± 11.32 on the same pieces, better in 2 games, worse in 0"
+                "b - a: +10.00 ± 24.84 on the same pieces, better in 2 games, worse in 0"
             )
         );
         assert!(
@@ -341,6 +351,12 @@ mod tests {
         let lengths = contest.series.iter().map(|series| series.games.len());
         assert_eq!(lengths.collect::<Vec<_>>(), [2, 2]);
         assert_eq!(contest.series[0].games[1].score, 20);
+        // The first player played three games of 50 pieces in half a second, and the second player two.
+        let summaries = contest.summaries();
+        let speeds = summaries
+            .iter()
+            .map(|row| (row.pieces as f64 / row.seconds).round());
+        assert_eq!(speeds.collect::<Vec<_>>(), [300.0, 200.0]);
     }
 
     #[test]

@@ -137,6 +137,27 @@ fn moves_and_solutions_drop_out_until_the_field_is_clear() {
 }
 
 #[test]
+fn game_that_starts_with_three_rows_continues_with_four() {
+    let mut follower = PcFollower::new(None, 1);
+    let rows = ["XXXX__XXXX", "XXXX__XXXX", "____XXXXXX"];
+    let start = json!({ "seen": "IO", "lines": 3, "rows": rows });
+    let first = answer(&mut follower, &start);
+    assert_eq!(
+        (&first["lines"], &first["best_adaptive"]),
+        (&json!(3), &json!("1"))
+    );
+    let moves = [("O", [14, 15, 24, 25], (1, 0)), ("I", [0, 1, 2, 3], (4, 1))];
+    for (piece, cells, (lines, clears)) in moves {
+        let request = json!({ "piece": piece, "cells": cells });
+        let after = answer(&mut follower, &request);
+        assert_eq!(
+            (&after["lines"], &after["clears"]),
+            (&json!(lines), &json!(clears))
+        );
+    }
+}
+
+#[test]
 fn invalid_line_does_not_change_the_game() {
     let mut follower = PcFollower::new(None, 1);
     let error = follower.answer(r#"{"reveal":"T"}"#).unwrap_err();

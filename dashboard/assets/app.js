@@ -1,5 +1,6 @@
 // Shows the page named by the URL's fragment, or the sign-in page.
 
+import { closeDialog } from "./dialog.js";
 import { h, show, toast } from "./dom.js";
 import { gamePage } from "./game.js";
 import { call, whenSignedOut } from "./live.js";
@@ -42,6 +43,8 @@ function decode(part) {
 
 function route({ focus = true } = {}) {
   if (!isSignedIn) return;
+  // The dialog belongs to the page that is left.
+  closeDialog();
   leave();
   const [title, make] = pageOf(location.hash);
   document.title = `${title} – hatebeam`;
@@ -56,6 +59,7 @@ function route({ focus = true } = {}) {
 }
 
 function signInPage() {
+  closeDialog();
   leave();
   leave = () => {};
   isSignedIn = false;

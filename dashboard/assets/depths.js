@@ -24,9 +24,20 @@ export class Depths {
     return this.depth.length;
   }
 
+  /** Returns the depth of the last record, or 0 if there are no records. */
+  get last() {
+    return this.depth.at(-1) ?? 0;
+  }
+
   /** Returns the depth after the last record, or 0 if there are no records. */
   get next() {
-    return this.length === 0 ? 0 : this.depth.at(-1) + 1;
+    return this.length === 0 ? 0 : this.last + 1;
+  }
+
+  /** Returns whether a record differs from the stored record of its depth, which means that the depth was searched again. */
+  isReplacedBy(record) {
+    const index = this.indexOf(record.depth);
+    return index >= 0 && this.seconds[index] !== record.seconds;
   }
 
   add(records, run) {

@@ -3,8 +3,9 @@
 import { h, toast } from "./dom.js";
 
 /**
- * Asks for confirmation, then calls `work`. The dialog stays open until `work` succeeds, and shows an error if `work`
- * fails. Resolves to true after `work` has succeeded, or to false if the user closes the dialog.
+ * Asks for confirmation, then calls `work`. The user cannot close the dialog while `work` runs. The dialog stays open
+ * until `work` succeeds, and shows an error if `work` fails. Resolves to true after `work` has succeeded, or to false if
+ * the user or `closeDialog` closes the dialog.
  */
 export function confirmAction({ title, text, label, danger = false, work }) {
   return new Promise((resolve) => {
@@ -18,9 +19,19 @@ export function confirmAction({ title, text, label, danger = false, work }) {
       problem,
       h("div", { className: "buttons" }, close, confirm));
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" }, form);
+    const setBusy = (isBusy) => {
+      confirm.disabled = isBusy;
+      close.disabled = isBusy;
+      // Without this property, a second Escape closes the dialog although the event `cancel` is prevented.
+      dialog.closedBy = isBusy ? "none" : "closerequest";
+    };
+    // For browsers without the property `closedBy`.
+    dialog.addEventListener("cancel", (event) => {
+      if (confirm.disabled) event.preventDefault();
+    });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      confirm.disabled = true;
+      setBusy(true);
       problem.hidden = true;
       try {
         const message = await work();
@@ -30,7 +41,8 @@ export function confirmAction({ title, text, label, danger = false, work }) {
       } catch (error) {
         problem.textContent = error.message;
         problem.hidden = false;
-        confirm.disabled = false;
+        setBusy(false);
+        if (!dialog.open) toast(error.message, "bad");
       }
     });
     dialog.addEventListener("close", () => {
@@ -41,4 +53,9 @@ export function confirmAction({ title, text, label, danger = false, work }) {
     dialog.showModal();
     (form.querySelector("input") ?? close).focus();
   });
+}
+
+/** Closes the open dialog, if there is one. If its work has begun, the work continues. */
+export function closeDialog() {
+  document.querySelector("dialog[open]")?.close();
 }

@@ -26,9 +26,12 @@ class RunPage {
     this.run = null;
     this.allAlerts = [];
     this.depths = new Depths();
+    /** Whether all depth records have been requested again and none of them has arrived. */
+    this.isOutdated = false;
     this.build(main);
     this.schedulePlots = inPieces(() => this.plotWork());
-    this.live = new Live(() => `${runPath(name)}/events?from=${this.depths.next}`, {
+    // Each stream begins with the last known record, to find out whether it is still valid.
+    this.live = new Live(() => `${runPath(name)}/events?from=${this.isOutdated ? 0 : this.depths.last}`, {
       run: (run) => this.setRun(run),
       depths: (records) => this.addDepths(records),
       workers: (workers) => this.setWorkers(workers),
@@ -86,6 +89,7 @@ class RunPage {
 
   setRun(run) {
     if (!run) return;
+    if (run.depth < this.depths.last) this.reload();
     const was = this.run?.state;
     this.run = run;
     show(this.loading, false);
@@ -166,7 +170,20 @@ class RunPage {
         `The price of ${count(cost.unpriced, "worker")} is unknown, so the actual cost is higher.`));
   }
 
+  /** Requests all depth records again. The first ones that arrive replace all known ones. */
+  reload() {
+    if (this.isOutdated) return;
+    this.isOutdated = true;
+    this.live.open();
+  }
+
   addDepths(records) {
+    // If a depth was searched again, earlier depths may have been searched again while the page was not connected.
+    if (!this.isOutdated && this.depths.isReplacedBy(records[0])) {
+      this.reload();
+      return;
+    }
+    this.isOutdated = false;
     this.depths.add(records, this.run);
     show(this.drawn, this.depths.next > 0);
     this.schedulePlots();
@@ -210,20 +227,20 @@ class RunPage {
 
   confirmStop() {
     return confirmAction({
-      title: "Stop this run?",
-      text: "The run ends after the current depth. Its committed depths stay in the object store, and you can resume it later. The machines keep running and cost money until you stop them.",
+      title: `Stop run ${this.name}?`,
+      text: "The run stops at once and drops the depth in progress. Its committed depths stay in the object store, and you can resume it later. The machines keep running and cost money until you stop them.",
       label: "Stop the run",
       danger: true,
       work: async () => {
         await call(`${runPath(this.name)}/cancel`, {});
-        return "The run stops after the current depth";
+        return "The run stops";
       },
     });
   }
 
   editLimits() {
     return this.confirmWithLimits({
-      title: "Change the limits of this run?",
+      title: `Change the limits of run ${this.name}?`,
       text: "The new limits apply after the current depth.",
       label: "Change",
       work: async (limits) => {
@@ -237,7 +254,7 @@ class RunPage {
     const { run } = this;
     const advice = run.stopped_by ? ` It was ${stoppedBy(run.stopped_by)}: raise that limit, or leave the field empty.` : "";
     const isDone = await this.confirmWithLimits({
-      title: "Resume this run?",
+      title: `Resume run ${this.name}?`,
       text: `The run continues after depth ${run.depth}.${advice}`,
       label: "Resume",
       work: async (limits) => {

@@ -47,7 +47,7 @@ export class OpinionPanel {
 
   show(state) {
     if (!this.element.open || state === undefined) return;
-    const key = `${state.piece_at} ${state.well} ${state.over} ${this.choice.value}`;
+    const key = `${state.piece} ${state.piece_at} ${state.well} ${state.over} ${this.choice.value}`;
     if (this.shown === key) return;
     this.shown = key;
     const scores = this.tab.call({ call: "scores", evaluator: this.choice.value });

@@ -66,8 +66,3 @@ pub static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         },
     ]
 });
-
-/// Returns the file with this name, or `None` if there is no such file.
-pub fn find_file(name: &str) -> Option<File> {
-    FILES.iter().copied().find(|file| file.name == name)
-}

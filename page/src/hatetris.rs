@@ -52,11 +52,6 @@ pub(crate) struct LoadReplay {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Append {
-    keys: String,
-}
-
-#[derive(Deserialize)]
 pub(crate) struct Follow {
     /// The wells in hex, beginning with the current well.
     wells: Vec<String>,
@@ -290,13 +285,6 @@ impl Play {
         for key in keys {
             self.enter(key);
         }
-        json(&self.state())
-    }
-
-    pub(crate) fn append(&mut self, append: &Append) -> Answer {
-        let (keys, _) = decode(&append.keys)?;
-        self.truncate(self.at);
-        self.keys.extend(keys);
         json(&self.state())
     }
 

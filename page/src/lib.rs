@@ -14,5 +14,5 @@ mod session;
 mod watch;
 
 #[cfg(not(target_family = "wasm"))]
-pub use files::{FILES, File, find_file};
+pub use files::{FILES, File};
 pub use session::Session;

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Failure, failure, json};
 use crate::beam::{Beam, BeamStart};
 use crate::clears::{self, BestStart, Clears};
-use crate::hatetris::{Append, Follow, LoadReplay, Place, Play, Press, Seek, StartGame};
+use crate::hatetris::{Follow, LoadReplay, Place, Play, Press, Seek, StartGame};
 use crate::scores::{EvaluatorName, Scores};
 use crate::series::{Many, ManyStart};
 use crate::watch::{self, Watch, WatchStart};
@@ -27,8 +27,6 @@ enum Request {
     Place(Place),
     /// Loads a replay.
     Load(LoadReplay),
-    /// Replaces the rest of the replay with other keys, without pressing them.
-    Append(Append),
     /// Replaces the rest of the replay with the keys that lead through a list of wells, without pressing them.
     Follow(Follow),
     /// Returns the replay in every encoding.
@@ -122,7 +120,6 @@ impl Session {
             Request::Seek(seek) => self.play()?.seek(seek.to),
             Request::Undo => self.play()?.undo(),
             Request::Place(place) => self.play()?.place(&place),
-            Request::Append(append) => self.play()?.append(&append),
             Request::Follow(follow) => self.play()?.follow(&follow),
             Request::Save => self.play()?.save(),
             Request::Scores(name) => {

@@ -6,7 +6,7 @@
 #[path = "../../dashboard/tests/support/mod.rs"]
 mod support;
 
-use hatebeam_page::{FILES, Session, find_file};
+use hatebeam_page::{FILES, Session};
 use std::path::Path;
 use support::Browser;
 
@@ -21,7 +21,8 @@ fn all_tabs_work_in_chromium() {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/games.mjs");
     let mut session = Session::new();
-    session.add_network(find_file("network.bin").unwrap().bytes);
+    let network = FILES.iter().find(|file| file.name == "network.bin");
+    session.add_network(network.unwrap().bytes);
     let files = folder.path().to_str().unwrap();
     browser.run(&script, files, |request| session.answer(request));
 }

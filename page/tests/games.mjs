@@ -115,6 +115,9 @@ const steps = {
     for (const [enemy, sentence] of [["mild", "you cannot leave a stack lower"], ["lovetris", "always gives I"], ["burgiel", "alternately"], ["brzustowski", "until a well repeats"], ["hatetris", "you cannot leave a stack lower"]]) {
       await page.choose("#enemy", enemy);
       await page.shows(sentence);
+      // Every game begins with the same well, but not with the same piece.
+      await native({ call: "start", enemy });
+      await compareScores("patterns");
     }
   },
 

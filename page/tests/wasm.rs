@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
-use hatebeam_page::{FILES, Session, find_file};
+use hatebeam_page::{FILES, File, Session};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +12,10 @@ const MOST_BYTES: usize = 3_100_000;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn find_file(name: &str) -> Option<&'static File> {
+    FILES.iter().find(|file| file.name == name)
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn wasm_answers_like_native_code() {
     };
     let network = find_file("network.bin").unwrap();
     let temp = tempfile::tempdir().unwrap();
-    for file in hatebeam_page::FILES.iter() {
+    for file in FILES.iter() {
         std::fs::write(temp.path().join(file.name), file.bytes).unwrap();
     }
     let mut child = Command::new(node)

@@ -27,11 +27,6 @@ impl Rollout {
         }
     }
 
-    /// Creates the published agent, with 50 futures of 5 moves and a discount factor of 0.8.
-    pub fn published() -> Rollout {
-        Rollout::new(Heuristic::published(), 50, 5, 0.8)
-    }
-
     fn value(&self, view: &View<'_>, action: Action, rng: &mut Rng) -> f64 {
         let game = view.game;
         let first = game.drop(&view.field, view.current, action);

@@ -22,11 +22,6 @@ impl TwoPiece {
         TwoPiece { heuristic, third }
     }
 
-    /// Creates the agent with the published weights.
-    pub fn published(third: bool) -> TwoPiece {
-        TwoPiece::new(Heuristic::published(), third)
-    }
-
     fn third_value(&self, view: &View<'_>, field: &Field, lost: bool, rng: &mut Rng) -> f64 {
         let pieces = view.game.set().len();
         let before = FieldCounts::of(field);

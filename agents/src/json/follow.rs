@@ -118,8 +118,10 @@ impl FollowedGame {
         let (kicks, drop) = movement(request.kicks.as_deref(), request.drop.as_deref())?;
         let mut position = request.position()?;
         position.pieces_in_all = position.field.pieces_left() + 1;
+        // Whole pieces cannot fill an odd number of empty rows.
+        let rows = request.lines.filter(|lines| lines.is_multiple_of(2));
         Ok(FollowedGame {
-            streak: PcStreak::new(position, request.lines.unwrap_or(4))?,
+            streak: PcStreak::new(position, rows.unwrap_or(4))?,
             kicks,
             drop,
             best: request.best,

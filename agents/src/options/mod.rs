@@ -107,12 +107,13 @@ fn read_text(file: &str) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NesPiecesOptions, OptionError, StreakOptions};
+    use super::{NesOptions, NesPiecesOptions, OptionError, StreakOptions};
     use clap::Parser;
     use std::io::ErrorKind;
 
     #[derive(Parser)]
     enum Options {
+        Games(NesOptions),
         Pieces(NesPiecesOptions),
         Streak(StreakOptions),
     }
@@ -132,6 +133,17 @@ mod tests {
                 assert!(error.contains(option), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn games_cannot_stop_at_more_rows_than_their_pieces_fill() {
+        let parse = |lines: &str| Options::try_parse_from(["", "games", "--stop-lines", lines]);
+        let Ok(Options::Games(games)) = parse("729") else {
+            panic!("1824 pieces fill 729 rows");
+        };
+        assert_eq!(games.rules().unwrap().stop_lines, 729);
+        let error = parse("730").err().unwrap().to_string();
+        assert!(error.contains("730 is not in 0..=729"), "{error}");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, ArticleSets, Cartridge, Transiti
 use hatebeam_tetris::{Piece, Rng};
 use std::path::PathBuf;
 
+/// Maximum number of rows that the pieces of a game can fill. The last piece is only a preview and is never placed.
+const MOST_LINES: i64 = (ARTICLE_GAME_LENGTH as i64 - 1) * 4 / 10;
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum GeneratorName {
     Article,
@@ -76,8 +79,9 @@ pub struct NesOptions {
     #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.start_level)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=29))]
     level: u32,
-    /// Stop a game when this many rows have been cleared
+    /// Stop a game when this many rows have been cleared; at most 729, because a game has 1825 pieces
     #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.stop_lines)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=MOST_LINES))]
     stop_lines: u32,
     /// Let pieces fall at the speed of the level; a key can be pressed in every other frame
     #[arg(long)]

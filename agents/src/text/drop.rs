@@ -14,8 +14,9 @@ Examples:
 pub const PLAY_HELP: &str = "\
 The same seed gives the same games with any number of threads. Ctrl-C ends the series after the current games, of which the
 results are shown. --csv writes one line per game: player, game, score
-(rows cleared), lines, pieces, complete (stopped by --max-pieces). The confidence interval of the mean is a normal
-approximation. The lengths of games are close to exponentially distributed, so use 100 games or more.
+(rows cleared), lines, pieces, complete (stopped by --max-pieces). The confidence interval of the mean assumes normally
+distributed results; up to 31 games it uses Student's t distribution. The lengths of games are close to exponentially
+distributed, so use 100 games or more.
 
 Examples:
   hatebeam agents play --agent heuristic --games 1000

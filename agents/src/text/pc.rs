@@ -105,7 +105,8 @@ pub const FOLLOW_HELP: &str = "\
 Reads the moves of a game, one JSON object per line, and prints one object per line. The first line starts the game; it has
 the keys of `hatebeam pc chance --json`: `seen`, and optionally `rows`, `lines`, `left_in_bag`, `kicks`, `drop` and `best`.
 Another line with `seen` starts another game. Every other line has `piece` and `cells` (column + 10 x row) of a placement, or
-`reveal` (the pieces that the player sees now), or both. After a perfect clear, the game continues with an empty field.
+`reveal` (the pieces that the player sees now), or both. After a perfect clear, the game continues with an empty field of
+`lines` rows, or of four rows if `lines` is odd.
 
 Prints `rows`, `lines`, `seen`, `left_in_bag`, `clears` and `placed`, and the keys of `hatebeam pc chance --json`:
 `best_adaptive`, `best_clairvoyant` and `moves`. `moves` has only the moves after which a perfect clear is still possible;

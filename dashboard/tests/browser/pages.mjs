@@ -169,6 +169,7 @@ const steps = {
   },
 
   async "page reports an unreachable coordinator and reconnects"(page) {
+    const known = await savedSeconds(page);
     await send("stop");
     await page.until("!document.getElementById('offline').hidden");
     await page.shows("The coordinator is unreachable.");
@@ -186,12 +187,17 @@ const steps = {
     await picture("offline");
     // The page still shows the last known state.
     await page.shows("Projected end");
+    // Meanwhile, the last depths are dropped and searched again.
+    await send("search-again 3");
     await send("start");
     const before = Number(await send("depths"));
     await send("grow 5");
     await page.until("document.getElementById('offline').hidden");
     await page.until(`document.querySelector(".well-title").textContent.startsWith("Depth ${(before + 5).toLocaleString("en-US")},")`);
     assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser reported no errors while the server was unreachable");
+    const seconds = await savedSeconds(page);
+    const changed = known.flatMap((value, index) => (value === seconds[index] ? [] : [index]));
+    assert.deepEqual(changed, [before - 3, before - 2, before - 1]);
   },
 
   async "worker is drained after confirmation"(page) {
@@ -374,13 +380,33 @@ const steps = {
   },
 
   async "run is stopped and resumed"(page) {
-    await page.goto(`${url}#/run/${RUNNING}`);
+    await page.goto(`${url}#/run/${FINISHED}`);
+    await page.shows("The run was stopped at its cost limit.");
+    await page.evaluate(`location.hash = "#/run/${RUNNING}"; true`);
     await page.click(".head button", "Stop");
-    await page.shows("Stop this run?");
+    await page.shows(`Stop run ${RUNNING}?`);
     await page.click("dialog button", "Not now");
     await page.until("!document.querySelector('dialog')");
+    // The dialog closes when the user leaves the page.
     await page.click(".head button", "Stop");
+    await page.evaluate("history.back(); true");
+    await page.shows("The run was stopped at its cost limit.");
+    await page.until("!document.querySelector('dialog')");
+    await page.evaluate("history.forward(); true");
+    await page.click(".head button", "Stop");
+    // The dialog cannot be closed while the coordinator stops the run.
+    await page.evaluate(`
+      window.request = fetch;
+      window.fetch = async (path, options) => {
+        if (path.endsWith("/cancel")) await new Promise((resolve) => { window.proceed = resolve; });
+        return request(path, options);
+      };
+      true`);
     await page.click("dialog button", "Stop the run");
+    await page.until("window.proceed");
+    for (let press = 0; press < 3; press += 1) await page.press("Escape");
+    assert(await page.evaluate("document.querySelector('dialog').open && document.querySelector('dialog .buttons button').disabled"));
+    await page.evaluate("proceed(); true");
     await page.until("document.querySelector('h1 .chip').textContent === 'cancelled'");
     await page.until("document.getElementById('link').textContent === 'ended'");
     await page.click(".head button", "Resume");
@@ -502,11 +528,30 @@ const steps = {
     assert.equal(await page.evaluate("document.cookie"), "", "a script can read the cookie");
     await page.goto(`${url}#/run/${RUNNING}`);
     await page.shows("Projected end");
+    // If the session ends, the sign-in page replaces the open dialog.
+    await page.click(".head button", "Stop");
+    await page.shows(`Stop run ${RUNNING}?`);
+    const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+    await page.evaluate(`fetch("api/v1/logout", ${JSON.stringify(json)}).then(() => document.querySelector("dialog .danger")?.click())`);
+    await page.shows("Enter the coordinator's token");
+    await page.until("!document.querySelector('dialog')");
+    await page.fill("#token", TOKEN);
+    await page.press("Enter");
+    await page.shows("Projected end");
     await page.click("#sign-out");
     await page.shows("Enter the coordinator's token");
     page.expectErrors(/status of 401/, ...OFFLINE_ERRORS);
   },
 };
+
+/** Returns the durations of all depths from the page of a run, as texts. */
+async function savedSeconds(page) {
+  await page.evaluate(collectDownloads);
+  await page.click("button", "Depths as CSV");
+  const rows = (await page.until("window.saved[0]")).trim().split("\n").map((row) => row.split(","));
+  const column = rows[0].indexOf("seconds");
+  return rows.slice(1).map((row) => row[column]);
+}
 
 /** Returns an expression that counts the frames that the page draws in `ms` milliseconds. */
 function framesIn(ms) {

@@ -78,6 +78,13 @@ impl TestServer {
             }
             "no-games" => self.fake.world().has_games = false,
             "grow" => (0..number.parse().unwrap()).for_each(|_| self.fake.grow()),
+            "search-again" => {
+                let count = number.parse().unwrap();
+                let mut world = self.fake.world();
+                for depth in world.depths.iter_mut().rev().take(count) {
+                    depth.seconds += 1.0;
+                }
+            }
             "depths" => return self.fake.world().depths.len().to_string(),
             "speed" => {
                 let world = self.fake.world();

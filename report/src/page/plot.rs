@@ -166,8 +166,11 @@ impl Plot {
         };
         let _ = writeln!(
             page,
-            "<figure class=\"card\" data-axis=\"{}\"><figcaption>{} <small>({})</small>",
+            "<figure class=\"card\" data-axis=\"{}\" data-low=\"{}\" data-high=\"{}\">\
+             <figcaption>{} <small>({})</small>",
             escaped(axis),
+            frame.x.low,
+            frame.x.high,
             escaped(self.title),
             escaped(self.unit)
         );

@@ -2,26 +2,26 @@
 // Shows the values of a plot at the position under the pointer.
 for (const figure of document.querySelectorAll(".plots .card")) {
   const svg = figure.querySelector("svg"), out = figure.querySelector("output"), hair = svg.querySelector(".hair");
-  const lines = [...svg.querySelectorAll(".line")].map(line => ({
-    name: line.dataset.name,
-    values: line.dataset.values.split(",").map(pair => pair.split(/:(.*)/s).slice(0, 2)),
-  }));
-  const first = +lines[0].values[0][0], last = Math.max(first + 1, +lines[0].values.at(-1)[0]);
+  // The lines of a plot can have different positions: a generation can lack a value, and a line can be empty.
+  const lines = [...svg.querySelectorAll(".line")].map(line => {
+    const pairs = line.dataset.values.split(",").filter(pair => pair).map(pair => pair.split(":"));
+    return { name: line.dataset.name, values: new Map(pairs.map(([position, value]) => [+position, value])) };
+  });
+  const positions = lines.flatMap(line => [...line.values.keys()]);
+  const low = +figure.dataset.low, high = +figure.dataset.high;
   // Left and right ends of the horizontal axis. The coordinates in this file follow the constants in plot.rs.
   const left = 58, right = 448;
   svg.addEventListener("pointermove", event => {
     const box = svg.getBoundingClientRect();
     const x = (event.clientX - box.left) / box.width * 460;
-    const wanted = first + (x - left) / (right - left) * (last - first);
-    let best = 0;
-    lines[0].values.forEach(([depth], index) => {
-      if (Math.abs(depth - wanted) < Math.abs(lines[0].values[best][0] - wanted)) best = index;
-    });
-    const depth = +lines[0].values[best][0];
-    const at = left + (depth - first) / (last - first) * (right - left);
+    const wanted = low + (x - left) / (right - left) * (high - low);
+    const nearer = (best, position) => Math.abs(position - wanted) < Math.abs(best - wanted) ? position : best;
+    const nearest = positions.reduce(nearer);
+    const at = left + (nearest - low) / (high - low) * (right - left);
     hair.setAttribute("d", `M${at} 14V226`);
     const many = lines.length > 1;
-    out.textContent = `${figure.dataset.axis} ${depth}: ` + lines.map(line => (many ? line.name + " " : "") + line.values[best][1]).join(", ");
+    const text = line => (many ? line.name + " " : "") + (line.values.get(nearest) ?? "–");
+    out.textContent = `${figure.dataset.axis} ${nearest}: ` + lines.map(text).join(", ");
   });
   svg.addEventListener("pointerleave", () => { hair.setAttribute("d", ""); out.textContent = ""; });
 }

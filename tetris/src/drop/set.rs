@@ -19,7 +19,6 @@ pub struct Turned {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropPiece {
     name: String,
-    cells: u8,
     rotations: [Turned; ROTATIONS],
 }
 
@@ -149,7 +148,6 @@ impl DropPiece {
         }
         Ok(DropPiece {
             name: name.to_owned(),
-            cells: cells.len() as u8,
             rotations,
         })
     }
@@ -157,11 +155,6 @@ impl DropPiece {
     /// Returns the name of the piece.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Returns the number of cells.
-    pub fn cells(&self) -> u8 {
-        self.cells
     }
 
     /// Returns the four rotations: none, clockwise, anticlockwise, half turn.

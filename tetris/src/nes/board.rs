@@ -97,7 +97,7 @@ pub struct Locked {
     pub lines: u8,
 }
 
-/// Error for a rule set or board that cannot be parsed, or for a piece that does not fit.
+/// Error for a rule set or board that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BoardError {
     /// The name of a rule set is unknown.
@@ -128,18 +128,6 @@ pub enum BoardError {
         row: usize,
         /// The invalid character.
         found: char,
-    },
-    /// The piece does not fit at a placement.
-    #[error("piece {piece} does not fit at orientation {orientation}, column {x}, row {y}")]
-    Placement {
-        /// The piece.
-        piece: Piece,
-        /// Orientation of the placement.
-        orientation: u8,
-        /// Column of the centre.
-        x: i8,
-        /// Row of the centre.
-        y: i8,
     },
 }
 
@@ -257,32 +245,6 @@ impl Board {
             board,
             lines: full.count_ones() as u8,
         }
-    }
-
-    /// Locks a piece and removes full rows. Returns an error if the piece does not fit at the placement.
-    pub fn try_lock(&self, piece: Piece, placement: Placement) -> Result<Locked, BoardError> {
-        let error = BoardError::Placement {
-            piece,
-            orientation: placement.orientation,
-            x: placement.x,
-            y: placement.y,
-        };
-        let orientations = super::orientations(piece);
-        let Some(cells) = orientations.get(usize::from(placement.orientation)) else {
-            return Err(error);
-        };
-        let above = self.rows.above() as i32;
-        let fits = cells.iter().all(|&(dx, dy)| {
-            let x = i32::from(placement.x) + i32::from(dx);
-            let bit = i32::from(placement.y) + i32::from(dy) + above;
-            (0..WIDTH as i32).contains(&x)
-                && (0..self.rows.count() as i32).contains(&bit)
-                && self.columns[x as usize] >> bit & 1 == 0
-        });
-        if !fits {
-            return Err(error);
-        }
-        Ok(self.lock(piece, placement))
     }
 
     fn remove_rows(&mut self, mut rows: u32) {
