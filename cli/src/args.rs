@@ -1,7 +1,7 @@
 //! Groups of arguments that several commands share, and parsers of values.
 
 use anyhow::{Context, bail, ensure};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use hatebeam_cost::MAX_HOURS;
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::{LoopRule, MAX_WIDTH};
@@ -11,6 +11,7 @@ use std::fmt;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use tracing::level_filters::LevelFilter;
 
 /// A replay to read.
@@ -42,11 +43,11 @@ pub(crate) struct MatchArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct VariantArgs {
     /// Columns of the well, 4 to 16
-    #[arg(long, value_name = "W", default_value = "10", value_parser = parse_width)]
-    width: usize,
+    #[arg(long, alias = "width", value_name = "N", default_value_t = 10, value_parser = parse_columns)]
+    columns: usize,
     /// Rows of the well below the bar, 1 to 16
-    #[arg(long, value_name = "H", default_value = "16", value_parser = parse_height)]
-    height: usize,
+    #[arg(long, alias = "height", value_name = "N", default_value_t = 16, value_parser = parse_rows)]
+    rows: usize,
     /// Clear full rows even if the piece reaches above the bar, as a HATETRIS emulator from 2022 does
     #[arg(long)]
     clear_above_bar: bool,
@@ -54,7 +55,7 @@ pub(crate) struct VariantArgs {
 
 impl VariantArgs {
     pub(crate) fn geometry(&self) -> anyhow::Result<Geometry> {
-        Ok(Geometry::new(self.width, self.height)?)
+        Ok(Geometry::new(self.columns, self.rows)?)
     }
 
     pub(crate) fn rules(&self) -> Rules {
@@ -259,21 +260,36 @@ pub(crate) fn log_format_parser() -> impl TypedValueParser<Value = LogFormat> {
     named_parser(LogFormat::ALL, LogFormat::name)
 }
 
-fn parse_width(text: &str) -> anyhow::Result<usize> {
-    Ok(Geometry::new(text.parse()?, Geometry::STANDARD.height())?.width())
+/// Returns a parser for the path of a folder, which need not exist. It refuses an existing file.
+pub(crate) fn folder_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path: PathBuf| match path.is_file() {
+        true => Err(format!("{} is a file: name a folder", path.display())),
+        false => Ok(path),
+    })
 }
 
-fn parse_height(text: &str) -> anyhow::Result<usize> {
-    Ok(Geometry::new(Geometry::STANDARD.width(), text.parse()?)?.height())
+/// Parses a number of columns of a well.
+pub(crate) fn parse_columns(text: &str) -> Result<usize, String> {
+    number_in(4..=16, "a number of columns")(text)
+}
+
+/// Parses a number of rows of a well.
+pub(crate) fn parse_rows(text: &str) -> Result<usize, String> {
+    number_in(1..=16, "a number of rows")(text)
+}
+
+/// Parses a depth at which a run stops.
+pub(crate) fn parse_depth(text: &str) -> Result<u32, String> {
+    number_in(1..=u32::MAX, "a depth")(text)
 }
 
 /// Returns a parser for numbers in `range`. `what` describes the number in the error message, such as `a number of
 /// hours`.
-pub(crate) fn number_in(
-    range: RangeInclusive<f64>,
+pub(crate) fn number_in<T: FromStr + PartialOrd + fmt::Display + Clone>(
+    range: RangeInclusive<T>,
     what: &'static str,
-) -> impl Fn(&str) -> Result<f64, String> + Clone {
-    move |text| match text.parse() {
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| match text.parse::<T>() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!(
             "give {what} from {} to {}",

@@ -4,7 +4,7 @@
 
 use crate::args::ReplayInput;
 use crate::output::{self, CANNOT_WRITE, Failure};
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use hatebeam_game::{Encoding, Geometry, Key, Well, decode};
 use serde::Serialize;
 use std::fmt;
@@ -88,6 +88,14 @@ impl Replay {
             None => decode(&text).map(|(keys, encoding)| Replay { keys, encoding }),
             Some(encoding) => encoding.decode(&text).map(|keys| Replay { keys, encoding }),
         };
+        if let (Source::Argument(path), Err(_)) = (&source, &replay)
+            && let Some((position, character)) = foreign_character(&text)
+            && !Path::new(path).is_file()
+        {
+            bail!(
+                "{source}: character {position}, {character:?}, is not valid in a replay: to read a file, pass --file"
+            );
+        }
         replay.with_context(|| match source {
             Source::Argument(path) if Path::new(path).is_file() => {
                 format!("{source} (it is the name of a file: pass it with --file)")
@@ -100,6 +108,14 @@ impl Replay {
             },
         })
     }
+}
+
+/// Returns the first character that no encoding contains, such as a dot in the name of a file, and its position, counted from
+/// 1. Recognizes only ASCII punctuation.
+fn foreign_character(text: &str) -> Option<(usize, char)> {
+    let is_foreign = |letter: char| letter.is_ascii_punctuation() && letter != '#';
+    let mut letters = (1..).zip(text.chars());
+    letters.find(|(_, letter)| is_foreign(*letter))
 }
 
 /// Returns the number of replays in a text with one replay per line, or 0 if a line is not a replay. Like in
@@ -371,6 +387,18 @@ mod tests {
         let line = hatebeam_game::encode(&keys, Encoding::Base2048);
         assert_eq!(replays_in(&format!("# two games\n{line}\n\n{line}\n")), 2);
         assert_eq!(replays_in(&format!("{line}\nno replay\n")), 0);
+    }
+
+    #[test]
+    fn punctuation_is_in_no_encoding() {
+        for (text, found) in [("game.txt", Some((5, '.'))), ("my_game", Some((3, '_')))] {
+            assert_eq!(foreign_character(text), found);
+        }
+        let keys = [Key::Down, Key::Left, Key::Up].repeat(999);
+        for encoding in Encoding::ALL {
+            let text = hatebeam_game::encode(&keys, encoding);
+            assert_eq!(foreign_character(&text), None, "{encoding}");
+        }
     }
 
     #[test]

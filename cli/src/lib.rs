@@ -9,7 +9,7 @@ mod state;
 
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
 use commands::Args;
 use output::Failure;
 use std::ffi::OsString;
@@ -28,7 +28,23 @@ pub fn main() -> ExitCode {
 
 /// Returns the definition of the command line.
 pub fn command() -> Command {
-    join_help(Args::command())
+    accept_negative_numbers(join_help(Args::command()))
+}
+
+/// Accepts negative numbers as values of all options of a command and its subcommands. Otherwise, clap would report them as
+/// unknown options, and not as values that are out of range.
+fn accept_negative_numbers(command: Command) -> Command {
+    let with_numbers = |arg: Arg| {
+        let is_option = arg.get_long().is_some() && arg.get_action().takes_values();
+        if is_option {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
+    };
+    command
+        .mut_args(with_numbers)
+        .mut_subcommands(accept_negative_numbers)
 }
 
 /// Joins the lines of each paragraph in the help texts of a command and its subcommands. clap wraps every line on its own to
@@ -107,7 +123,21 @@ fn without_conflicting_variables(command: Command) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Arg;
+
+    #[test]
+    fn negative_number_is_a_value_that_is_out_of_range() {
+        for line in [
+            "run --max-hours -1",
+            "resume a --max-depth -3",
+            "endgame DD --seconds -0.5",
+            "replay show DD --well -1",
+            "runs repair a --threads -1",
+        ] {
+            let words = ["hatebeam"].into_iter().chain(line.split(' '));
+            let error = command().try_get_matches_from(words).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ValueValidation, "{line}: {error}");
+        }
+    }
 
     #[test]
     fn flag_takes_precedence_over_variable_of_conflicting_flag() {

@@ -1,10 +1,12 @@
 //! The specification of a run, from the command line and a weights file.
 
-use crate::args::{EvaluatorArg, ReplayInput, loop_rule_parser, parse_wells, quiescence_parser};
+use crate::args::{
+    EvaluatorArg, ReplayInput, loop_rule_parser, parse_columns, parse_rows, parse_wells,
+    quiescence_parser,
+};
 use crate::input::Replay;
 use crate::output::Failure;
 use anyhow::Context;
-use clap::builder::RangedU64ValueParser;
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
 use hatebeam_runs::{LoopRule, NamedWeights, RunSpec, Start, WeightsFile, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Network, Quiescence};
@@ -38,12 +40,10 @@ pub(crate) struct SpecArgs {
     #[arg(long = "weight", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     weight: Vec<String>,
     /// Columns of the well, 4 to 16; the well can have at most 160 cells
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(4..=16))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_columns)]
     columns: usize,
     /// Rows of the well below the bar, 1 to 16
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = parse_rows)]
     rows: usize,
     /// Clear full rows even if the piece reaches above the bar, as a HATETRIS emulator from 2022 does
     #[arg(long)]
@@ -102,7 +102,8 @@ impl SpecArgs {
         let mut file = WeightsFile::default();
         if let Some(path) = &self.weights {
             let name = || path.display().to_string();
-            file = WeightsFile::read(path).with_context(name)?;
+            file = WeightsFile::read(path)
+                .with_context(|| format!("cannot read the weights file {} (--weights)", name()))?;
             weights.set_all(&file).with_context(name)?;
         }
         for text in &self.weight {
@@ -144,6 +145,79 @@ impl SpecArgs {
     }
 }
 
+/// Returns the settings of a specification as text, one per line.
+pub(crate) fn spec_text(spec: &RunSpec) -> String {
+    let settings = settings(spec).into_iter();
+    let mut text: String = settings
+        .map(|(name, value)| format!("{name:<9} {value}\n"))
+        .collect();
+    let weights = weights(spec).into_iter();
+    let weights: Vec<String> = weights
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if !weights.is_empty() {
+        text += &format!("weights   {}\n", weights.join(" "));
+    }
+    text
+}
+
+/// Describes how the specification of an existing run differs from the requested one, such as `width 100, not 200`.
+pub(crate) fn differences(existing: &RunSpec, requested: &RunSpec) -> String {
+    let all = |spec: &RunSpec| settings(spec).into_iter().chain(weights(spec));
+    let mut found: Vec<String> = all(existing)
+        .zip(all(requested))
+        .filter(|(theirs, ours)| theirs != ours)
+        .map(|((name, theirs), (_, ours))| format!("{name} {theirs}, not {ours}"))
+        .collect();
+    if existing.search != requested.search {
+        found.push("another version of the search".to_owned());
+    }
+    if found.is_empty() {
+        found.push("another replay to start from".to_owned());
+    }
+    found.join("; ")
+}
+
+/// Returns the names and the values of a specification's settings without the weights, in the order in which they are shown.
+fn settings(spec: &RunSpec) -> [(String, String); 6] {
+    let well = spec.well;
+    let above = if well.clear_above_bar {
+        ", rows are also cleared above the bar"
+    } else {
+        ""
+    };
+    let start = match &spec.start {
+        Start::Empty => "the empty well".to_owned(),
+        Start::Well { hex } => format!("well {hex}"),
+        Start::Replay { piece, .. } => format!("piece {piece} of a replay"),
+    };
+    let evaluator = match spec.evaluator.kind {
+        EvaluatorKind::Network(digest) if !digest.is_shipped() => format!("network {digest}"),
+        kind => EvaluatorArg::Named(kind).to_string(),
+    };
+    [
+        ("width", spec.width.to_string()),
+        ("well", format!("{} x {}{above}", well.columns, well.rows)),
+        ("start", start),
+        ("evaluator", evaluator),
+        ("quiescence", spec.evaluator.quiescence.name().to_owned()),
+        ("loops", spec.loops.name().to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+}
+
+/// Returns the names and the values of the evaluator's weights, or nothing if the evaluator has none.
+fn weights(spec: &RunSpec) -> Vec<(String, String)> {
+    if spec.evaluator.kind != EvaluatorKind::Knewjade {
+        return Vec::new();
+    }
+    let weights = serde_json::json!(spec.evaluator.weights);
+    let weights = weights.as_object().into_iter().flatten();
+    weights
+        .map(|(name, value)| (name.clone(), value.to_string()))
+        .collect()
+}
+
 /// Returns the loop rule for an evaluator. A network that has learned from games with the rule repeats wells for ever
 /// without it.
 pub(crate) fn default_loops(kind: EvaluatorKind) -> LoopRule {
@@ -154,5 +228,68 @@ pub(crate) fn default_loops(kind: EvaluatorKind) -> LoopRule {
     match recipe {
         Some(recipe) if recipe.own_games.is_some() => LoopRule::Exact,
         _ => LoopRule::Ignore,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(kind: EvaluatorKind) -> RunSpec {
+        RunSpec::new(100, EvaluatorSpec::new(kind, Quiescence::Off))
+    }
+
+    #[test]
+    fn weights_are_shown_only_for_the_evaluator_that_has_them() {
+        let text = spec_text(&spec(EvaluatorKind::Plain));
+        let expected = "width     100\nwell      10 x 16\nstart     the empty well\nevaluator plain\n\
+                        quiescence off\nloops     ignore\n";
+        assert_eq!(text, expected);
+        let text = spec_text(&spec(EvaluatorKind::Knewjade));
+        assert!(
+            text.contains("\nweights   ") && text.contains("holes=11.2106"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn differences_name_each_setting_that_differs() {
+        let existing = spec(EvaluatorKind::Knewjade);
+        let changed = |change: fn(&mut RunSpec)| {
+            let mut requested = existing.clone();
+            change(&mut requested);
+            differences(&existing, &requested)
+        };
+        for (found, expected) in [
+            (changed(|spec| spec.width = 200), "width 100, not 200"),
+            (
+                changed(|spec| spec.well.rows = 8),
+                "well 10 x 16, not 10 x 8",
+            ),
+            (
+                changed(|spec| {
+                    spec.evaluator.kind = EvaluatorKind::Plain;
+                    spec.loops = LoopRule::Exact;
+                }),
+                "evaluator knewjade, not plain; loops ignore, not exact",
+            ),
+            (
+                changed(|spec| spec.evaluator.weights.holes = 20.0),
+                "holes 11.2106, not 20.0",
+            ),
+            (
+                changed(|spec| spec.search = Fingerprint::from_text("other")),
+                "another version of the search",
+            ),
+        ] {
+            assert_eq!(found, expected);
+        }
+        let start = |base2048: &str| Start::Replay {
+            base2048: base2048.to_owned(),
+            piece: 3,
+        };
+        let [mut one, mut other] = [existing.clone(), existing];
+        (one.start, other.start) = (start("a"), start("b"));
+        assert_eq!(differences(&one, &other), "another replay to start from");
     }
 }

@@ -7,7 +7,7 @@ mod watch;
 
 pub use display::RunDisplay;
 pub use error::ClientError;
-pub use text::{deadline_text, run_text, worker_text};
+pub use text::{deadline_text, price_warning, run_text, worker_text};
 
 use hatebeam_net::{Bearer, Limits, MAX_MESSAGE, Role, Tls, Token, connect};
 use hatebeam_proto::v1;

@@ -95,6 +95,21 @@ pub fn run_text(run: &v1::RunStatus) -> String {
     text
 }
 
+/// Describes the connected workers whose price is unknown, if the cost of an open run is limited: the limit ignores them.
+/// Returns `None` if there are none.
+pub fn price_warning(run: &v1::RunStatus, workers: &[v1::WorkerStatus]) -> Option<String> {
+    let price = |worker: &v1::WorkerStatus| worker.machine.as_ref()?.micros_per_hour;
+    let unpriced = workers.iter().filter(|worker| price(worker).is_none());
+    let unpriced = unpriced.count() as u64;
+    let is_limited = run.is_open() && run.max_cost_micros > 0;
+    (is_limited && unpriced > 0).then(|| {
+        let workers = count(unpriced, "worker");
+        format!(
+            "--max-cost ignores {workers} whose price is unknown: start such workers with --price-per-hour"
+        )
+    })
+}
+
 /// Describes a worker in one line, without a final line break.
 pub fn worker_text(worker: &v1::WorkerStatus) -> String {
     let progress = match worker.parents {
@@ -161,6 +176,32 @@ mod tests {
             text.ends_with("; the price of 2 workers is unknown"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn workers_without_price_are_reported_if_the_cost_of_an_open_run_is_limited() {
+        let run = |state: v1::State, max_cost_micros| v1::RunStatus {
+            state: state.into(),
+            max_cost_micros,
+            ..v1::RunStatus::default()
+        };
+        let worker = |micros_per_hour| v1::WorkerStatus {
+            machine: Some(v1::Machine {
+                micros_per_hour,
+                ..v1::Machine::default()
+            }),
+            ..v1::WorkerStatus::default()
+        };
+        let workers = [worker(Some(0)), worker(None), v1::WorkerStatus::default()];
+        let queued = run(v1::State::Queued, 1);
+        assert_eq!(
+            price_warning(&queued, &workers).unwrap(),
+            "--max-cost ignores 2 workers whose price is unknown: start such workers with --price-per-hour"
+        );
+        assert_eq!(price_warning(&queued, &workers[..1]), None);
+        for other in [run(v1::State::Queued, 0), run(v1::State::Finished, 1)] {
+            assert_eq!(price_warning(&other, &workers), None);
+        }
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! rule changes the piece. Such a well is a parent only of the children of the changed piece.
 //!
 //! If the tables of the previous depth were deleted (a dropped depth), the search tries one chain of
-//! ancestors after another until it finds an ancestor in the tables of an earlier depth.
+//! ancestors after another until it finds an ancestor in the tables of an earlier depth. If too many depths in a row were
+//! dropped, no search would finish in time, so it returns an error at once.
 
 use crate::changes::Changes;
 use crate::error::{StoreError, hex_of};
@@ -63,6 +64,11 @@ pub trait Lookup {
 
 /// Maximum number of candidate wells to try when searching back across consecutive dropped depths.
 pub const MAX_CANDIDATES: u64 = 1_000_000;
+
+/// Maximum distance to a kept depth across consecutive dropped depths. In runs that keep every Nth depth, the distance is at
+/// most N = 6, and 10 where a run has changed N. It can be greater where a run keeps only its last depth, or where tables are
+/// damaged. Then a search would try [`MAX_CANDIDATES`] wells, which takes half a minute, and rarely find one.
+const MAX_DISTANCE: u32 = 10;
 
 /// The path from the first well of a run to a given well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,9 +158,9 @@ impl PathSearch {
     /// succeeded.
     ///
     /// # Errors
-    /// Returns [`StoreError::NoWell`] if the depth is kept but does not contain the well,
-    /// [`StoreError::NoParent`] or [`StoreError::TooMany`] if no path is found, or an error that
-    /// [`Lookup::multi_get`] returned.
+    /// Returns [`StoreError::NoWell`] if the depth is kept but does not contain the well, [`StoreError::Dropped`] if too many
+    /// depths in a row were dropped, [`StoreError::NoParent`] or [`StoreError::TooMany`] if no path is found, or an error
+    /// that [`Lookup::multi_get`] returned.
     pub fn resume<L: Lookup>(
         &mut self,
         store: &L,
@@ -294,6 +300,8 @@ struct Generation {
 }
 
 impl BackStep {
+    /// Creates the search. Returns [`StoreError::Dropped`] if there is no earlier depth with tables, or if the nearest one is
+    /// too far away.
     fn new(
         store: &impl Lookup,
         backward: &mut Backward,
@@ -309,6 +317,9 @@ impl BackStep {
             return Err(StoreError::Dropped { depth: first });
         };
         let kept = kept.depth;
+        if depth - kept > MAX_DISTANCE {
+            return Err(StoreError::Dropped { depth: depth - 1 });
+        }
         let well = unpack(store, depth, &node.well)?;
         let hinted = kept + 1 == depth;
         let mut parents = parents_of(store, backward, depth, &well, hinted.then_some(node.hint))?;
@@ -442,4 +453,99 @@ fn pick(
 
 fn matches_hint(parent: &Well, hint: u8) -> bool {
     parent.hash() as u8 == hint
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::{Children, Emulator, Rules};
+
+    /// A run whose last depth contains every well. The tables of its other kept depths are missing.
+    struct Gap(Vec<DepthRecord>);
+
+    impl Gap {
+        /// Returns a run in which the depths after `before` and before `last` were dropped.
+        fn between(before: u32, last: u32) -> Gap {
+            let record = |depth| DepthRecord {
+                depth,
+                count: 1,
+                digest: String::new(),
+                best_eval: 0,
+                median_eval: 0,
+                worst_eval: 0,
+                best_lines: 0,
+                best_well: Well::EMPTY.to_hex(Geometry::STANDARD),
+                children: 1,
+                seconds: 0.0,
+                bytes: 0,
+                kept: depth <= before || depth == last,
+                changed: Vec::new(),
+            };
+            Gap((0..=last).map(record).collect())
+        }
+    }
+
+    impl Lookup for Gap {
+        fn geometry(&self) -> Geometry {
+            Geometry::STANDARD
+        }
+
+        fn depths(&self) -> &[DepthRecord] {
+            &self.0
+        }
+
+        fn multi_get(
+            &self,
+            depth: u32,
+            wells: &[NodeWell],
+        ) -> Result<Vec<Option<Node>>, StoreError> {
+            if self.0.last().is_some_and(|last| last.depth == depth) {
+                let node = |&well: &NodeWell| {
+                    Some(Node {
+                        score: 0,
+                        well,
+                        lines: 100,
+                        hint: 0,
+                    })
+                };
+                return Ok(wells.iter().map(node).collect());
+            }
+            Err(StoreError::MissingTables {
+                depth,
+                shards: Vec::new(),
+            })
+        }
+    }
+
+    #[test]
+    fn distance_that_no_search_can_cross_is_refused_before_any_lookup() {
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let mut backward = Backward::new(&emulator);
+        let last = MAX_DISTANCE + 1;
+        // A game of as many pieces, so that the well has ancestors at all earlier depths.
+        let (mut well, mut children) = (Well::EMPTY, Children::new());
+        for _ in 0..last {
+            emulator.expand(&well, &mut children);
+            let lowest = children
+                .wells()
+                .iter()
+                .min_by_key(|well| well.stack_height());
+            well = *lowest.unwrap();
+        }
+        let well = NodeWell::pack(Geometry::STANDARD, &well);
+        let mut error = |before| {
+            let run = Gap::between(before, last);
+            path_to(&run, &mut backward, last, &well).unwrap_err()
+        };
+        let refused = error(0);
+        assert!(
+            matches!(refused, StoreError::Dropped { depth } if depth == last - 1),
+            "{refused}"
+        );
+        let searched = error(1);
+        assert!(
+            matches!(searched, StoreError::MissingTables { depth: 1, .. }),
+            "{searched}"
+        );
+    }
 }

@@ -1,8 +1,7 @@
-//! The list of runs, and the details of a run, as text.
+//! The list of runs as text.
 
-use crate::result::{ResultView, depth_table};
 use hatebeam_report::bytes;
-use hatebeam_runs::{Run, end_in_words, result_of};
+use hatebeam_runs::{end_in_words, result_of};
 use hatebeam_store::RunStore;
 use serde::Serialize;
 use std::fmt::Write;
@@ -72,26 +71,5 @@ pub fn run_table(lines: &[RunLine]) -> String {
             line.run, line.best_lines, line.end
         );
     }
-    text
-}
-
-/// Returns a run's specification, sizes, end and depths as text.
-pub fn run_details(run: &Run) -> String {
-    let store = run.store();
-    let spec = serde_json::to_string(run.spec()).unwrap_or_default();
-    let mut text = format!(
-        "folder    {}\nsearch    {spec}\nkeep      {}\nstored    {}\nend       {}\n",
-        store.dir().display(),
-        run.keep(),
-        bytes(store.stored_bytes()),
-        end_of(store)
-    );
-    let result = result_of(store);
-    let result = result.as_ref();
-    let result = result.map(|result| ResultView::new(result, store.dir()));
-    if let Some(replay) = result.and_then(|result| result.replay_file) {
-        let _ = writeln!(text, "replay    {}", replay.display());
-    }
-    depth_table(&mut text, store.depths().iter());
     text
 }

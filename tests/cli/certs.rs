@@ -143,6 +143,12 @@ fn invalid_options_are_refused() {
     for (args, code, expected) in [
         (&["--name", "../up"][..], 1, "certificate name '../up'"),
         (&["--name", "ca"], 1, "certificate name 'ca'"),
+        (&["--name", "worker"], 1, "is for the role worker"),
+        (
+            &["--name", "gpu", "--name", "coordinator"],
+            1,
+            "certificate name 'coordinator'",
+        ),
         (&["--days", "0"], 2, "--days"),
         (&["--days", "36501"], 2, "--days"),
         (&["more"], 2, "more"),

@@ -82,6 +82,7 @@ fn invalid_options_are_refused() {
         (&["--nodes", "0", "DD"], 2, "--nodes"),
         (&["--seconds", "0", "DD"], 2, "seconds"),
         (&["--seconds", "nan", "DD"], 2, "seconds"),
+        (&["--seconds", "-1", "DD"], 2, "give a number of seconds"),
         (&["--memory", "0", "DD"], 2, "--memory"),
         (&["--memory", "1048576", "DD"], 1, "pass --memory"),
         (&["--memory", "1048576", "--file", "none"], 1, "none"),

@@ -40,27 +40,16 @@ fn usage_error_has_exit_code_2() {
 
 #[test]
 fn error_for_invalid_well_size_names_limits() {
+    let (columns, rows) = (
+        "'--columns <N>': give a number of columns from 4 to 16",
+        "'--rows <N>': give a number of rows from 1 to 16",
+    );
     for (option, size, expected) in [
-        (
-            "--width",
-            "3",
-            "width 3 is out of range: a well has 4 to 16 columns",
-        ),
-        (
-            "--width",
-            "17",
-            "width 17 is out of range: a well has 4 to 16 columns",
-        ),
-        (
-            "--height",
-            "0",
-            "height 0 is out of range: a well has 1 to 16 rows below the bar",
-        ),
-        (
-            "--height",
-            "17",
-            "height 17 is out of range: a well has 1 to 16 rows below the bar",
-        ),
+        ("--columns", "3", columns),
+        ("--columns", "x", columns),
+        ("--width", "17", columns),
+        ("--rows", "0", rows),
+        ("--height", "17", rows),
     ] {
         for command in [
             &["well"][..],
@@ -71,6 +60,46 @@ fn error_for_invalid_well_size_names_limits() {
             assert!(error.contains(expected), "{error}");
         }
     }
+}
+
+/// The commands without a beam also accept the names that these options had in earlier versions.
+#[test]
+fn well_size_has_the_same_options_in_all_commands() {
+    let (size, old) = (
+        ["--columns", "4", "--rows", "3"],
+        ["--width", "4", "--height", "3"],
+    );
+    for command in [
+        &["well", "007"][..],
+        &["perft", "--depth", "2"],
+        &["replay", "show", "D"],
+    ] {
+        let found = run(&[command, &size].concat()).results();
+        assert_eq!(run(&[command, &old].concat()).results(), found);
+    }
+    for size in [size, old] {
+        let solved = run(&[&["solve", "--json"], &size[..]].concat()).json();
+        assert_eq!(
+            (&solved["width"], &solved["height"]),
+            (&4.into(), &3.into())
+        );
+        run(&[
+            &["endgame", "--well", "007", "--nodes", "1000000"],
+            &size[..],
+        ]
+        .concat())
+        .results();
+    }
+}
+
+#[test]
+fn help_of_worker_names_its_own_module_and_folder() {
+    let help = run(&["worker", "--help"]).silent_results();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("hatebeam_worker=debug") && !help.contains("hatebeam_coordinator"));
+    assert!(help.contains("deletes its folder `tables` when it joins a search"));
+    let help = run(&["coordinator", "--help"]).silent_results();
+    assert!(help.contains("hatebeam_coordinator=debug"), "{help}");
 }
 
 #[test]

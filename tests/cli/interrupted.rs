@@ -128,7 +128,13 @@ fn run_stopped_by_signal_prints_resume_command_and_can_be_resumed() {
     state.digests("long");
     let other = ["run", "--width", "99", "--name", "long"];
     let error = state.run(&other).error(1);
-    assert!(error.contains("another specification"), "{error}");
+    let selecting = format!("long --state {}", state.path().display());
+    assert_eq!(
+        error,
+        format!(
+            "run long has width 100000, not 99: pass another --name, or remove it with `hatebeam runs rm {selecting}`"
+        )
+    );
     let depth = (state.committed("long") + 1).to_string();
     let resume = ["resume", "long", "--max-depth", &depth, "--json", "-q"];
     let resumed = Search::parse(state.run(&resume));
@@ -183,9 +189,9 @@ fn run_resumes_after_full_disk() {
     for _ in 0..2 {
         let stopped = state.run(&[&wide[..], &search].concat());
         let error = stopped.error(1);
-        for text in ["no space is left", "hatebeam resume wide"] {
-            assert!(error.contains(text), "{error}");
-        }
+        // The reason precedes the remedy.
+        let (_, rest) = error.split_once("no space is left").unwrap();
+        assert!(rest.contains("hatebeam resume wide"), "{error}");
         assert!(state.digests("wide").len() > 10);
     }
     disk.grow("100m");

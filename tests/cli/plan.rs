@@ -160,10 +160,11 @@ fn plan_reports_machine_counts_that_are_too_low_for_width() {
 #[test]
 fn invalid_options_are_refused() {
     let error = run(&["plan", "--width", "1M", "--instance", "c5d.99xlarge"]).error(1);
-    assert!(
-        error.contains("c5d.99xlarge") && error.contains("c5d.18xlarge"),
-        "{error}"
-    );
+    // The reason precedes the remedy.
+    let start = "invalid --instance: unknown machine type \"c5d.99xlarge\": known types are ";
+    assert!(error.starts_with(start), "{error}");
+    assert!(error.contains("c5d.18xlarge"), "{error}");
+    assert!(error.ends_with("--price-per-hour"), "{error}");
     for (args, expected) in [
         (&[][..], "--width"),
         (&["--width", "0"], "a width is"),

@@ -281,6 +281,11 @@ fn error_for_file_name_as_replay_suggests_file_option() {
     let path = file("hint.txt", b"DD");
     let error = run(&["replay", "verify", &path]).error(1);
     assert!(error.starts_with("REPLAY (it is the name of a file: pass it with --file): "));
+    let error = run(&["replay", "verify", "no-such-game.txt"]).error(1);
+    assert_eq!(
+        error,
+        "REPLAY: character 3, '-', is not valid in a replay: to read a file, pass --file"
+    );
 }
 
 #[test]
@@ -370,11 +375,23 @@ fn show_prints_well_with_given_number() {
     let text = run(&["replay", "show", "--well", "10", &nine_drops()]).silent_results();
     assert_eq!(text.lines().count(), 21);
 
-    let error = run(&["replay", "show", "--well", "11", &nine_drops()]).error(2);
+    let error = run(&["replay", "show", "--well", "11", &nine_drops()]).error(1);
     assert_eq!(
         error,
         "there is no well 11: the replay has 10 wells, numbered from 1"
     );
+}
+
+#[test]
+fn show_refuses_numbers_below_one() {
+    for option in ["--well", "--every"] {
+        for number in ["0", "-1"] {
+            let error = run(&["replay", "show", option, number, &nine_drops()]).error(2);
+            let expected = format!("invalid value '{number}' for '{option} <N>': ");
+            assert!(error.starts_with(&expected), "{error}");
+            assert!(!error.contains("non-zero"), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -109,6 +109,22 @@ fn run_prints_progress_result_and_log_lines() {
 }
 
 #[test]
+fn run_beyond_its_depth_limit_says_so() {
+    let state = State::new("beyond");
+    let to = |depth| state.run(&["run", "--width", "50", "--max-depth", depth]);
+    assert_eq!(to("9").code, 0);
+    for (depth, expected) in [
+        ("4", "the run is already at depth 9"),
+        ("9", "the run is already at depth 9"),
+        ("11", "resuming run network-50-"),
+    ] {
+        let run = to(depth);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.err.contains(expected), "{depth}: {}", run.err);
+    }
+}
+
+#[test]
 fn run_writes_files_of_each_game_once_in_all_formats() {
     let state = State::new("files");
     let early = state.search(&["--width", "200", "--max-depth", "9"]);
@@ -229,9 +245,11 @@ fn invalid_options_are_refused() {
             (
                 &["--columns", "3"],
                 2,
-                "'--columns <N>': 3 is not in 4..=16",
+                "'--columns <N>': give a number of columns from 4 to 16",
             ),
-            (&["--rows", "17"], 2, "'--rows <N>': 17 is not in 1..=16"),
+            (&["--rows", "17"], 2, "give a number of rows from 1 to 16"),
+            (&["--max-depth", "0"], 2, "give a depth from 1 to"),
+            (&["--max-hours", "-1"], 2, "give a number of hours"),
             (&["--columns", "16"], 1, "160 cells"),
             (&["--start-well", "zz"], 1, "the well to start from"),
             (&["--start-well", &with_gap], 1, "an empty row below"),
@@ -284,7 +302,11 @@ fn invalid_weights_are_refused() {
             ),
             (&["--weights", &broken], 1, "broken.toml"),
             (&["--weights", &extra], 1, "extra.toml"),
-            (&["--weights", "nowhere.toml"], 1, "nowhere.toml"),
+            (
+                &["--weights", "nowhere.toml"],
+                1,
+                "cannot read the weights file nowhere.toml (--weights): No such file",
+            ),
             (&["--weights", "/dev/zero"], 1, "/dev/zero"),
         ],
     );

@@ -70,6 +70,9 @@ fn runs_lists_shows_and_removes_runs() {
     let shown = state.run(&["runs", "show", name, "--verify"]);
     let shown = shown.silent_results();
     assert!(shown.contains("all stored data is intact"), "{shown}");
+    let spec = "\nwidth     100\nwell      10 x 16\nstart     the empty well\nevaluator network\nquiescence off\n\
+                loops     ignore\nkeep      all\n";
+    assert!(shown.contains(spec), "{shown}");
     let error = state.run(&["runs", "show", "network"]).error(1);
     assert!(error.contains("give more of the name"), "{error}");
     let error = state.run(&["runs", "show", "other"]).error(1);
@@ -213,9 +216,9 @@ fn lost_records_are_reported_and_searched_again() {
 #[test]
 fn new_retention_rule_is_stored_with_the_run() {
     let state = State::new("new-rule");
-    let begin = ["--width", "60", "--name", "rule", "--max-depth", "0"];
+    let begin = ["--width", "60", "--name", "rule", "--max-depth", "1"];
     state.search(&begin);
-    let last = ["resume", "rule", "--keep", "last", "--max-depth", "10"];
+    let last = ["resume", "rule", "--keep", "last", "--max-depth", "12"];
     Search::parse(state.run(&[&last[..], &["--json", "-q"]].concat()));
     let shown = state.run(&["runs", "show", "rule"]).silent_results();
     assert!(shown.contains("keep      last"), "{shown}");
@@ -227,12 +230,38 @@ fn new_retention_rule_is_stored_with_the_run() {
     let shown = state.run(&["runs", "show", "rule", "--json"]).json();
     let depths = shown["depths"].as_array().unwrap();
     let kept = depths.iter().filter(|record| record["kept"] == true);
-    assert_eq!(kept.count(), 1);
+    // The first depth was followed by another one before the rule changed.
+    let kept: Vec<Option<u64>> = kept.map(|record| record["depth"].as_u64()).collect();
+    assert_eq!(kept, [Some(0), depths.last().unwrap()["depth"].as_u64()]);
     let repaired = state.run(&["runs", "repair", "rule"]).silent_results();
     assert_eq!(repaired, "all stored data is intact\n");
     // The specification is that of the first search.
     let same = ["run", "--width", "60", "--name", "rule"];
     assert_eq!(state.run(&same).code, 0);
+}
+
+#[test]
+fn game_across_too_many_dropped_depths_is_refused_with_remedy() {
+    let state = State::new("too-many-dropped");
+    let search = |name, keep, depth| {
+        let flags = ["--width", "60", "--name", name, "--keep", keep];
+        state.search(&[&flags[..], &["--max-depth", depth]].concat())
+    };
+    search("changed", "all", "5");
+    assert!(search("changed", "last", "18").summary["replay"].is_null());
+    search("last", "last", "18");
+    for (name, dropped, remedy) in [
+        ("changed", "5 to 17", ": pass --depth 4 or less"),
+        ("last", "0 to 17", ""),
+    ] {
+        let error = state.run(&["keyframes", name, "--depth", "18"]).error(1);
+        let expected = format!(
+            "the wells of depths {dropped} were not kept, so no game can be read back from depth 18{remedy}"
+        );
+        assert_eq!(error, expected);
+    }
+    let read = state.run(&["keyframes", "changed", "--depth", "4"]);
+    assert_eq!(read.code, 0, "{read:?}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn invalid_options_are_refused() {
             1,
             "limit is 128 cells",
         ),
-        (&["--width", "3"], 2, "width"),
+        (&["--width", "3"], 2, "--columns"),
         (
             &["--enemy", "brzustowski", "--height", "4"],
             2,

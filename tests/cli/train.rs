@@ -79,6 +79,24 @@ fn folder_of_another_training_is_refused_unchanged() {
 }
 
 #[test]
+fn file_instead_of_folder_and_training_without_generations_are_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("file.md");
+    fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    for command in ["train", "tune"] {
+        let error = run(&[command, file]).error(2);
+        let expected = format!("{file} is a file: name a folder");
+        assert!(error.contains(&expected), "{error}");
+    }
+    let folder = temp.path().join("folder");
+    let folder = folder.to_str().unwrap();
+    let error = run(&["train", folder, "--generations", "0"]).error(2);
+    assert!(error.contains("--generations"), "{error}");
+    assert!(!Path::new(folder).exists());
+}
+
+#[test]
 fn error_for_invalid_recipe_contains_the_reason_once() {
     let temp = tempfile::tempdir().unwrap();
     let recipe = temp.path().join("recipe.toml");
@@ -236,7 +254,11 @@ fn run_can_be_shown_but_not_continued_without_the_file_of_its_network() {
     }
     let other = ["run", "--quiet", "--width", "53", "--name", &begun];
     let error = state.run(&other).error(1);
-    assert!(error.contains("another specification"), "{error}");
+    let digest = digest_of(&fs::read(path).unwrap());
+    let expected = format!(
+        "run {begun} has width 51, not 53; evaluator network {digest}, not network: pass another --name"
+    );
+    assert!(error.starts_with(&expected), "{error}");
     assert_eq!(fs::read_to_string(&manifest).unwrap(), older);
     assert!(older.contains("\"format\": 4"), "{older}");
     for command in [

@@ -95,7 +95,7 @@ fn quiescence_and_evaluator_of_start_file_are_used() {
     let weights = tune("file", &[]);
     assert!(weights.contains("quiescence = \"single\"\n"), "{weights}");
     assert!(weights.contains("holes = 30.0\n"), "{weights}");
-    let weights = tune("option", &["--quiescence", "off"]);
+    let weights = tune("option", &["--quiescence", "OFF"]);
     assert!(weights.contains("quiescence = \"off\"\n"), "{weights}");
     fs::write(&start, format!("evaluator = \"patterns\"\n{content}")).unwrap();
     let folder = text(&temp.path().join("patterns"));
@@ -117,6 +117,8 @@ fn invalid_options_are_refused() {
             "must be a number from -4096 to 4096",
         ),
         (&["--method", "luck"], 2, "simplers"),
+        (&["--widths", "100,abc"], 2, "give widths from 1 to 1000000"),
+        (&["--evaluations", "1000001"], 2, "1000001"),
     ] {
         let args = [&["tune", &folder], args].concat();
         let error = run(&args).error(code);

@@ -4,10 +4,10 @@ use super::cluster::FromStoreArgs;
 use super::open_run::OpenRun;
 use crate::output;
 use crate::state::LocalRunArgs;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use hatebeam_game::{Encoding, Well, encode};
 use hatebeam_runs::game_to;
-use hatebeam_store::StoreError;
+use hatebeam_store::{DepthRecord, StoreError};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -66,7 +66,8 @@ impl KeyframesArgs {
         let Target { depth, well } = self.target(&run)?;
         let (geometry, rules) = (run.geometry, run.rules);
         let started = Instant::now();
-        let game = (run.game_to)(depth, well)?;
+        let game = (run.game_to)(depth, well);
+        let game = game.map_err(|error| with_remedy(error, &run.depths, depth))?;
         let seconds = started.elapsed().as_secs_f64();
         let keys = || -> anyhow::Result<String> {
             let keys = game.keys(geometry, rules)?;
@@ -139,4 +140,40 @@ impl KeyframesArgs {
             well: Well::from_hex(run.geometry, hex).context("invalid --well")?,
         })
     }
+}
+
+/// Adds the remedy to an error of reading back a game to `depth`, if the run has not kept the wells that the game needs.
+fn with_remedy(error: anyhow::Error, depths: &[DepthRecord], depth: u32) -> anyhow::Error {
+    let cause = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<StoreError>());
+    match cause {
+        Some(StoreError::Dropped { depth: dropped }) => {
+            anyhow!(dropped_text(depths, depth, *dropped))
+        }
+        Some(StoreError::TooMany { kept, .. }) => {
+            anyhow!("{error:#}: pass --depth {kept} or less")
+        }
+        _ => error,
+    }
+}
+
+/// Describes why no game to `depth` can be read back: the wells of `dropped`, an earlier depth, and of those around it were not
+/// kept.
+fn dropped_text(depths: &[DepthRecord], depth: u32, dropped: u32) -> String {
+    let needed = &depths[..depths.partition_point(|record| record.depth < depth)];
+    let at = needed.partition_point(|record| record.depth < dropped);
+    let kept = needed[..at].iter().rposition(|record| record.kept);
+    let start = kept.map_or(0, |kept| kept + 1);
+    let rest = needed[at..].iter().take_while(|record| !record.kept);
+    let which = match &needed[start..at + rest.count()] {
+        [first, .., last] => format!("depths {} to {}", first.depth, last.depth),
+        _ => format!("depth {dropped}"),
+    };
+    let remedy = kept.map_or_else(String::new, |kept| {
+        format!(": pass --depth {} or less", needed[kept].depth)
+    });
+    format!(
+        "the wells of {which} were not kept, so no game can be read back from depth {depth}{remedy}"
+    )
 }

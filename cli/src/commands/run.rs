@@ -1,11 +1,13 @@
 //! `hatebeam run` and `hatebeam resume`: search a run on this machine.
 
 use super::cluster::ObserveArgs;
-use crate::args::{NetworkArgs, SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
+use crate::args::{
+    NetworkArgs, SpanArgs, ThreadsArgs, log_format_parser, parse_depth, parse_hours,
+};
 use crate::output::{self, CANNOT_WRITE, Failure};
-use crate::spec::SpecArgs;
+use crate::spec::{SpecArgs, differences};
 use crate::state::{StateArgs, damage_remedy, is_damage, name_of};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::bytes;
 use hatebeam_runs::{
@@ -13,11 +15,10 @@ use hatebeam_runs::{
     RunSpec, SearchEnd, SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed,
     memory_of_loops, memory_of_quiescence, result_of,
 };
-use hatebeam_store::{StoreError, free_bytes};
+use hatebeam_store::{StoreError, create_dir_durably, free_bytes};
 use hatebeam_telemetry::{
     LogFormat, Logs, Observers, ProgressLine, ResultView, Screen, ScreenOptions,
 };
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -62,7 +63,7 @@ struct SearchArgs {
     threads: ThreadsArgs,
     /// Stop at this depth, which includes the pieces placed before the start; the run can be resumed with a higher
     /// limit [default: no limit]
-    #[arg(long, value_name = "PIECES")]
+    #[arg(long, value_name = "PIECES", value_parser = parse_depth)]
     max_depth: Option<u32>,
     /// Stop after this many hours of searching in total, and read back the best game; the run can be resumed with a
     /// higher limit [default: no limit]
@@ -114,18 +115,23 @@ impl RunArgs {
         if !dir.exists() {
             self.search.check_limits(&spec, &state)?;
         }
-        fs::create_dir_all(state.runs())
-            .with_context(|| format!("cannot create the folder {}", state.runs().display()))?;
+        create_dir_durably(&state.runs())?;
         let run = match Run::open_or_create(&dir, &spec, self.search.keep) {
-            Err(error @ RunError::OtherSpec { .. }) => {
-                return Err(error).context("pass another --name, or remove the existing run");
-            }
-            Err(RunError::Store(error @ StoreError::Exists { .. })) => {
+            Err(RunError::OtherSpec { .. }) => {
+                let existing = RunHead::read(&dir)?.spec;
                 let selecting = self.search.state.selecting(&dir);
-                let remedy = format!(
-                    "remove it with `hatebeam runs rm {selecting}`, or pass another --name"
+                bail!(
+                    "run {name} has {}: pass another --name, or remove it with `hatebeam runs rm {selecting}`",
+                    differences(&existing, &spec)
                 );
-                return Err(error).context(remedy);
+            }
+            Err(RunError::Store(StoreError::Exists { .. })) => {
+                let selecting = self.search.state.selecting(&dir);
+                bail!(
+                    "{} is not empty, but contains no run: remove it with `hatebeam runs rm {selecting}`, or pass another \
+                     --name",
+                    dir.display()
+                );
             }
             Err(RunError::Store(error)) if is_damage(&error) => {
                 let remedy = damage_remedy(&self.search.state.selecting(&dir));
@@ -170,13 +176,13 @@ fn final_result(run: &Run) -> Option<SearchResult> {
 fn opened(run: Result<Run, RunError>, state: &StateArgs, dir: &Path) -> anyhow::Result<Run> {
     let selecting = state.selecting(dir);
     match run {
-        Err(error @ RunError::Store(StoreError::InUse { .. })) => Err(error).context(format!(
-            "another process is searching the run: wait for it, stop it, or inspect the run with `hatebeam runs show \
-             {selecting}`"
-        )),
-        Err(error @ RunError::Store(StoreError::DiskFull { .. })) => Err(error).context(format!(
-            "all committed depths are intact: free some disk space, then resume the run with `hatebeam resume {selecting}`"
-        )),
+        Err(error @ RunError::Store(StoreError::InUse { .. })) => bail!(
+            "{error}: wait for it, stop it, or inspect the run with `hatebeam runs show {selecting}`"
+        ),
+        Err(error @ RunError::Store(StoreError::DiskFull { .. })) => bail!(
+            "{error}, and all committed depths are intact: free some disk space, then resume the run with `hatebeam \
+             resume {selecting}`"
+        ),
         run => run.map_err(|error| state.opening_error(error, dir)),
     }
 }
@@ -273,9 +279,11 @@ impl SearchArgs {
         let screen = observers.screen.take();
         let written = screen.map_or(Ok(()), |mut screen| screen.close());
         let ended = searched
-            .with_context(|| {
-                format!(
-                    "run {name} stopped, and all committed depths are intact: resume it with `hatebeam resume {selecting}`"
+            .map_err(|error| {
+                let error = anyhow::Error::from(error);
+                anyhow!(
+                    "run {name} stopped: {error:#}; all committed depths are intact: resume it with `hatebeam resume \
+                     {selecting}`"
                 )
             })
             .and_then(|(mut run, end)| {
@@ -338,10 +346,15 @@ impl SearchArgs {
         if let Some(last) = depths.last()
             && self.has_notes()
         {
-            output::note(format_args!(
-                "resuming run {name} after depth {}",
-                last.depth
-            ));
+            let depth = last.depth;
+            output::note(match self.max_depth {
+                Some(max) if max <= depth => {
+                    format!(
+                        "the run is already at depth {depth}: pass a greater --max-depth to continue it"
+                    )
+                }
+                _ => format!("resuming run {name} after depth {depth}"),
+            });
         }
         let screen = Screen::new(ScreenOptions {
             json: self.json,

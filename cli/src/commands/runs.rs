@@ -3,14 +3,17 @@
 use super::cluster::FromStoreArgs;
 use crate::args::{NetworkArgs, ThreadsArgs};
 use crate::output::{self, Failure};
+use crate::spec::spec_text;
 use crate::state::{LocalRunArgs, StateArgs, damage_remedy, is_damage, name_of};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
-use hatebeam_runs::{Retention, Run, RunHead, copy_replays, remove_run_folder, result_of};
+use hatebeam_runs::{
+    Retention, Run, RunHead, copy_replays, end_in_words, remove_run_folder, result_of,
+};
 use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs};
-use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
+use hatebeam_telemetry::{ResultView, RunLine, depth_table, run_table};
 use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::ops::RangeInclusive;
@@ -195,7 +198,7 @@ impl ShowArgs {
                 "lost": checked.as_ref().and_then(|checked| checked.lost.as_ref()).map(|lost| [lost.start(), lost.end()]),
             }))?;
         } else {
-            output::print(run_details(&run))?;
+            output::print(details(&run))?;
         }
         let Some(checked) = checked else {
             return Ok(());
@@ -216,6 +219,28 @@ impl ShowArgs {
             }
         }
     }
+}
+
+/// Returns a run's specification, sizes, end and depths as text.
+fn details(run: &Run) -> String {
+    let store = run.store();
+    let result = result_of(store);
+    let end = result.as_ref();
+    let end = end.map_or_else(|| end_in_words(None), |result| result.end.name());
+    let mut text = format!(
+        "folder    {}\n{}keep      {}\nstored    {}\nend       {end}\n",
+        store.dir().display(),
+        spec_text(run.spec()),
+        run.keep(),
+        bytes(store.stored_bytes()),
+    );
+    let result = result.as_ref();
+    let result = result.map(|result| ResultView::new(result, store.dir()));
+    if let Some(replay) = result.and_then(|result| result.replay_file) {
+        text += &format!("replay    {}\n", replay.display());
+    }
+    depth_table(&mut text, store.depths().iter());
+    text
 }
 
 /// What `runs show --verify` has found.

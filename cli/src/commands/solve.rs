@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 
 const HELP: &str = include_str!("../../help/solve.txt").trim_ascii_end();
 
-/// Default height. A well with 10 columns and the standard height has more cells than a search supports.
-const DEFAULT_HEIGHT: &str = "6";
+/// Default number of rows. A well with 10 columns and the standard number of rows has more cells than a search supports.
+const DEFAULT_ROWS: &str = "6";
 
-const HEIGHT_HELP: &str =
+const ROWS_HELP: &str =
     "Rows of the well below the bar, 1 to 16; the well can have at most 128 cells";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, mut_arg("height", |height| height.default_value(DEFAULT_HEIGHT).help(HEIGHT_HELP)))]
+#[command(after_help = HELP, mut_arg("rows", |rows| rows.default_value(DEFAULT_ROWS).help(ROWS_HELP)))]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     variant: VariantArgs,

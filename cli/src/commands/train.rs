@@ -1,6 +1,6 @@
 //! `hatebeam train`: learn a network that scores wells.
 
-use crate::args::{ThreadsArgs, read_network_file};
+use crate::args::{ThreadsArgs, folder_parser, read_network_file};
 use crate::output::{self, Failure};
 use anyhow::{Context, ensure};
 use hatebeam_host::stop_flag;
@@ -20,14 +20,14 @@ use std::time::Instant;
 #[command(after_help = TRAIN_HELP)]
 pub(crate) struct TrainArgs {
     /// Folder for the network and its training state; a training that the folder already contains is resumed
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "FOLDER", value_parser = folder_parser())]
     folder: PathBuf,
     /// Recipe as a TOML file, or a network file, which contains its recipe [default: the recipe of the training in the
     /// folder, or else the built-in recipe]
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
     /// Stop after this many generations in total [default: continue until interrupted]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     generations: Option<u32>,
     #[command(flatten)]
     threads: ThreadsArgs,

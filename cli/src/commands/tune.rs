@@ -1,6 +1,6 @@
 //! `hatebeam tune`, and the options and output that all tuning commands share.
 
-use crate::args::{ThreadsArgs, quiescence_parser};
+use crate::args::{ThreadsArgs, folder_parser, number_in, quiescence_parser};
 use crate::output::{self, Failure};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -11,7 +11,7 @@ use hatebeam_search::{EvaluatorKind, Quiescence};
 use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::BeamObjective;
 use hatebeam_tune::{
-    Evaluation, Method, Objective, SearchError, Settings, TunedWeight, text, tune,
+    Evaluation, MAX_EVALUATIONS, Method, Objective, SearchError, Settings, TunedWeight, text, tune,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -31,13 +31,13 @@ pub(crate) struct TuneArgs {
         value_delimiter = ',',
         default_value = "500,700,1000,1400,2000"
     )]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(value_parser = number_in(1_u32..=1_000_000, "widths"))]
     widths: Vec<u32>,
     /// Weights file to start from, for the evaluator knewjade [default: the published weights]
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Quiescence search of the evaluator [default: the mode in the file of --start, or else off]
-    #[arg(long, value_name = "MODE", value_parser = quiescence_parser())]
+    #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
 }
 
@@ -80,14 +80,14 @@ fn check_evaluator(file: &WeightsFile) -> anyhow::Result<()> {
 #[derive(Debug, clap::Args)]
 pub(super) struct TuningArgs {
     /// Folder for the results; a search that the folder already contains is resumed
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "FOLDER", value_parser = folder_parser())]
     folder: PathBuf,
     /// Optimization method
     #[arg(long, value_name = "NAME", default_value = "cma-es", value_parser = methods())]
     method: Method,
     /// Number of evaluations, rounded up to whole generations
     #[arg(long, value_name = "N", default_value_t = 400)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EVALUATIONS)))]
     evaluations: u32,
     /// Number of points per generation; the method simplers ignores it
     #[arg(long, value_name = "N", default_value_t = 12)]
@@ -101,7 +101,7 @@ pub(super) struct TuningArgs {
     pub(super) tuned: Vec<TunedWeight>,
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Print one JSON object for each new evaluation
+    /// Print one JSON object for each new evaluation, and finally one with the best evaluation and the weights file
     #[arg(long)]
     json: bool,
 }

@@ -1,7 +1,8 @@
 //! `hatebeam certs`: create the certificates and tokens of a cluster.
 
 use crate::output::{self, Failure};
-use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};
+use anyhow::bail;
+use hatebeam_net::certs::{CLIENT, MAX_DAYS, MEMBERS, Made, Options, make};
 use hatebeam_report::count;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -51,6 +52,13 @@ impl CertsArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         if self.out.as_os_str().is_empty() {
             return Err(Failure::Usage("--out is empty: name a folder".to_owned()).into());
+        }
+        let mut names = self.names.iter();
+        if let Some(name) = names.find(|name| MEMBERS.contains(&name.as_str())) {
+            bail!(
+                "invalid certificate name '{name}': the certificate of this name is for the role {name}, so give the worker \
+                 another name"
+            );
         }
         let options = Options {
             dir: &self.out,

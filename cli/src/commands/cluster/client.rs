@@ -2,7 +2,7 @@
 
 use super::args::{CoordinatorAddressArgs, TlsArgs};
 use crate::output;
-use hatebeam_client::{Client, Endpoint, find, run_text};
+use hatebeam_client::{Client, Endpoint, call, find, price_warning, run_text};
 use hatebeam_dashboard::StatusView;
 use hatebeam_proto::v1;
 
@@ -44,9 +44,14 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// Connects to the coordinator and finds the run.
+    pub(super) async fn find(&self) -> anyhow::Result<(Client, v1::RunStatus)> {
+        self.client.find(self.run.as_deref()).await
+    }
+
     /// Requests the full name of the run from the coordinator.
     pub(super) async fn name(&self) -> anyhow::Result<String> {
-        let (_, run) = self.client.find(self.run.as_deref()).await?;
+        let (_, run) = self.find().await?;
         Ok(run.name)
     }
 }
@@ -57,5 +62,18 @@ pub(super) fn print_run(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
         output::print_json(&StatusView::of(run))
     } else {
         output::print(format_args!("{}\n", run_text(run)))
+    }
+}
+
+/// Prints a warning if the cost of a run is limited, but does not include that of all connected workers.
+pub(super) async fn warn_of_unknown_prices(client: &mut Client, run: &v1::RunStatus) {
+    if run.max_cost_micros == 0 {
+        return;
+    }
+    // An error is ignored, because the command itself has succeeded.
+    let workers = client.workers(call(v1::WorkersRequest {})).await;
+    let workers = workers.map_or_else(|_| Vec::new(), |workers| workers.into_inner().workers);
+    if let Some(warning) = price_warning(run, &workers) {
+        output::warn(warning);
     }
 }

@@ -3,8 +3,10 @@
 use super::args::block_on;
 use super::client::ClientArgs;
 use crate::output;
-use hatebeam_client::{ClientError, call};
+use anyhow::bail;
+use hatebeam_client::{Client, ClientError, call};
 use hatebeam_proto::v1;
+use tonic::Code;
 
 const HELP: &str = include_str!("../../../help/drain.txt").trim_ascii_end();
 
@@ -28,12 +30,31 @@ impl DrainArgs {
             let worker = self.worker.clone();
             let undo = self.undo;
             let request = call(v1::DrainRequest { worker, undo });
-            client.drain(request).await.map_err(ClientError::refused)?;
             let name = &self.worker;
+            if let Err(status) = client.drain(request).await {
+                let code = status.code();
+                let error = ClientError::refused(status);
+                let is_state = code == Code::FailedPrecondition;
+                // The coordinator refuses --undo in the same way for a worker that it does not know.
+                if is_state && undo && is_connected(&mut client, name).await? {
+                    return output::print(format_args!("{name} is not drained\n"));
+                }
+                if is_state || code == Code::NotFound {
+                    bail!("{error}: list the workers with `hatebeam status`");
+                }
+                return Err(error.into());
+            }
             output::print(match undo {
                 false => format!("{name} gets no shards after the current depth\n"),
                 true => format!("{name} gets shards again from the next depth\n"),
             })
         })
     }
+}
+
+/// Returns whether a worker with this name is connected.
+async fn is_connected(client: &mut Client, name: &str) -> anyhow::Result<bool> {
+    let workers = client.workers(call(v1::WorkersRequest {})).await;
+    let workers = workers.map_err(ClientError::refused)?.into_inner().workers;
+    Ok(workers.iter().any(|worker| worker.name == name))
 }

@@ -1,8 +1,8 @@
 //! `hatebeam limit`: change the limits of a run.
 
 use super::args::{block_on, parse_dollars};
-use super::client::{ClientArgs, print_run};
-use crate::args::parse_hours;
+use super::client::{ClientArgs, print_run, warn_of_unknown_prices};
+use crate::args::{parse_depth, parse_hours};
 use anyhow::Context;
 use clap::ArgGroup;
 use hatebeam_client::{ClientError, call};
@@ -36,13 +36,6 @@ pub(crate) struct LimitArgs {
     json: bool,
 }
 
-fn parse_depth(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(depth) if depth > 0 => Ok(depth),
-        _ => Err(format!("give a depth from 1 to {}", u32::MAX)),
-    }
-}
-
 /// Parses a limit or `none`, which the protocol encodes as 0.
 fn or_none<T: Default>(
     text: &str,
@@ -72,6 +65,7 @@ impl LimitArgs {
             let run = limited
                 .run
                 .context("the coordinator's answer contains no run")?;
+            warn_of_unknown_prices(&mut client, &run).await;
             print_run(&run, self.json)
         })
     }

@@ -4,7 +4,7 @@ use super::server::market_parser;
 use crate::args::{EvaluatorArg, loop_rule_parser, number_in, parse_wells, quiescence_parser};
 use crate::output;
 use crate::spec::default_loops;
-use anyhow::Context;
+use anyhow::anyhow;
 use hatebeam_coordinator::program_constants;
 use hatebeam_cost::{
     BENCHMARK_NS, Beam, InstanceType, MachineCounts, Market, ModelInputs, PlannedRun, Plans,
@@ -136,10 +136,12 @@ impl PlanArgs {
                 local.memory_gib = memory as f64 / f64::from(1 << 30);
                 local
             }
-            None => prices.find(&self.instance).cloned().context(
-                "invalid --instance: pass `local` for this machine, or describe another machine with --cores, \
-                 --memory-gib, --network-gbit and --price-per-hour",
-            )?,
+            None => prices.find(&self.instance).cloned().map_err(|error| {
+                anyhow!(
+                    "invalid --instance: {error}; pass `local` for this machine, or describe another machine with --cores, \
+                     --memory-gib, --network-gbit and --price-per-hour"
+                )
+            })?,
         };
         instance.memory_gib = self.memory_gib.unwrap_or(instance.memory_gib);
         if let Some(gbit) = self.network_gbit {

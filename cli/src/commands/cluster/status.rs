@@ -3,7 +3,9 @@
 use super::args::block_on;
 use super::client::ClientArgs;
 use crate::output;
-use hatebeam_client::{ClientError, call, deadline_text, run_text, runs, worker_text};
+use hatebeam_client::{
+    ClientError, call, deadline_text, price_warning, run_text, runs, worker_text,
+};
 use hatebeam_dashboard::{StatusView, WorkerView};
 use hatebeam_proto::v1;
 use std::fmt::Write as _;
@@ -49,6 +51,12 @@ impl StatusArgs {
             };
             let workers = client.workers(call(v1::WorkersRequest {})).await;
             let workers = workers.map_err(ClientError::refused)?.into_inner();
+            let warning = runs
+                .iter()
+                .find_map(|run| price_warning(run, &workers.workers));
+            if let Some(warning) = warning {
+                output::warn(warning);
+            }
             self.print(&runs, &workers)
         })
     }

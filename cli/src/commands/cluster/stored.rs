@@ -3,6 +3,7 @@
 use super::args::{S3Args, block_on};
 use crate::commands::open_run::OpenRun;
 use crate::output;
+use crate::spec::spec_text;
 use anyhow::{Context, anyhow, bail};
 use hatebeam_env::Env;
 use hatebeam_objects::Objects;
@@ -46,6 +47,15 @@ pub(super) fn named(all: &[Manifest], run: &str) -> anyhow::Result<Manifest> {
         NameError::Unknown(_) => anyhow!("{error} in the object store"),
         error => error.into(),
     })
+}
+
+/// Returns an error if a run has not ended.
+fn check_ended(manifest: &Manifest) -> anyhow::Result<()> {
+    let Manifest { name, state, .. } = manifest;
+    if manifest.is_open() {
+        bail!("run {name} is {state}: stop it first with `hatebeam cancel`");
+    }
+    Ok(())
 }
 
 impl FromStoreArgs {
@@ -101,10 +111,10 @@ impl FromStoreArgs {
         if json {
             return output::print_json(&manifest);
         }
-        let spec = serde_json::to_string(&manifest.spec)?;
         let mut text = format!(
-            "run       {}\nsearch    {spec}\nkeep      {}\nshards    {}\nstored    {}\nstate     {}\n",
+            "run       {}\n{}keep      {}\nshards    {}\nstored    {}\nstate     {}\n",
             manifest.name,
+            spec_text(&manifest.spec),
             manifest.keep,
             manifest.shards,
             bytes(manifest.stored_bytes()),
@@ -130,16 +140,14 @@ impl FromStoreArgs {
             let objects = self.open().await?;
             let manifest = named(&manifests(&objects).await?, run)?;
             let name = &manifest.name;
-            if manifest.is_open() {
-                bail!(
-                    "run {name} is {}: stop it first with `hatebeam cancel`",
-                    manifest.state
-                );
-            }
+            check_ended(&manifest)?;
             if !confirm(&format!("run {name}"), manifest.stored_bytes())? {
                 output::note("removed nothing");
                 return Ok(());
             }
+            // The run may have been submitted again while the question was open.
+            let manifest = named(&manifests(&objects).await?, name)?;
+            check_ended(&manifest)?;
             let removed = remove_run(&objects, &manifest).await?;
             output::note(format_args!(
                 "removed run {name}: {}; its replays remain in {}/{}; a running coordinator lists the run until it \

@@ -1,9 +1,9 @@
 //! `hatebeam submit`: submit a run to a coordinator.
 
 use super::args::{block_on, parse_dollars};
-use super::client::{ClientArgs, print_run};
+use super::client::{ClientArgs, print_run, warn_of_unknown_prices};
 use super::watch::follow;
-use crate::args::parse_hours;
+use crate::args::{parse_depth, parse_hours};
 use crate::spec::SpecArgs;
 use anyhow::Context;
 use hatebeam_client::{ClientError, call};
@@ -20,13 +20,8 @@ pub(crate) struct SubmitArgs {
     #[command(flatten)]
     spec: SpecArgs,
     /// Stop at this depth [default: no limit]
-    #[arg(
-        long,
-        value_name = "PIECES",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    max_depth: u32,
+    #[arg(long, value_name = "PIECES", value_parser = parse_depth)]
+    max_depth: Option<u32>,
     /// Maximum cost in dollars: the run stops before a depth that would exceed the limit, and stores its best game.
     /// To resume the run, submit it again with a higher limit [default: no limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
@@ -48,7 +43,7 @@ pub(crate) struct SubmitArgs {
     watch: bool,
     #[command(flatten)]
     client: ClientArgs,
-    /// Print one JSON object
+    /// Print one JSON object; with --watch, one per depth and one for the run
     #[arg(long)]
     json: bool,
 }
@@ -62,7 +57,7 @@ impl SubmitArgs {
                 spec: serde_json::to_string(&spec)?,
                 shards: self.shards.unwrap_or(0),
                 keep: self.keep.map_or_else(String::new, String::from),
-                max_depth: self.max_depth,
+                max_depth: self.max_depth.unwrap_or(0),
                 max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
                 max_seconds: self.max_hours.map_or(0, seconds_of_hours),
                 network: network_file(&spec),
@@ -76,6 +71,7 @@ impl SubmitArgs {
             if self.watch {
                 return follow(&self.client, &run.name, self.json, false).await;
             }
+            warn_of_unknown_prices(&mut client, &run).await;
             print_run(&run, self.json)
         })
     }

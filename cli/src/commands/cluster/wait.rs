@@ -1,7 +1,7 @@
 //! `hatebeam wait`: wait for a run to end.
 
 use super::args::block_on;
-use super::client::TargetArgs;
+use super::client::{TargetArgs, warn_of_unknown_prices};
 use super::watch::print_end;
 
 const HELP: &str = "\
@@ -26,9 +26,11 @@ pub(crate) struct WaitArgs {
 impl WaitArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         block_on(async {
-            let run = self.target.name().await?;
+            let (mut client, run) = self.target.find().await?;
+            warn_of_unknown_prices(&mut client, &run).await;
+            drop(client);
             let endpoint = self.target.client.endpoint()?;
-            let ended = endpoint.watch(&run, u32::MAX, |_| {}).await?;
+            let ended = endpoint.watch(&run.name, u32::MAX, |_| {}).await?;
             print_end(&ended, self.json)
         })
     }

@@ -16,8 +16,12 @@ use std::time::UNIX_EPOCH;
 
 const HELP: &str = include_str!("../../../help/worker.txt").trim_ascii_end();
 
+/// Help of --log-format, whose example for the coordinator names another module.
+const LOG_FORMAT_HELP: &str = "Format of log lines; the variable HATEBEAM_LOG selects levels and modules, such as debug or \
+                               hatebeam_worker=debug,info";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("log_format", |format| format.help(LOG_FORMAT_HELP)))]
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     address: CoordinatorAddressArgs,
@@ -35,7 +39,8 @@ pub(crate) struct WorkerArgs {
     name: Option<String>,
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Scratch directory; its contents are deleted at start [default: $TMPDIR/hatebeam-worker-NAME]
+    /// Scratch directory; the worker deletes its folder `tables` when it joins a search [default:
+    /// $TMPDIR/hatebeam-worker-NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Compress the data sent to other workers; use this if the network limits the speed of the search

@@ -3,12 +3,12 @@
 use super::judge::PlayedReplay;
 use crate::args::{MatchArgs, ReplayInput};
 use crate::input::Replay;
-use crate::output::{CANNOT_WRITE, Failure};
-use anyhow::Context;
+use crate::output::CANNOT_WRITE;
+use anyhow::{Context, ensure};
+use clap::builder::RangedU64ValueParser;
 use hatebeam_player::{Timeline, picture, watch};
 use hatebeam_report::count;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::num::NonZeroUsize;
 
 const HELP: &str = include_str!("../../../help/replay-show.txt").trim_ascii_end();
 
@@ -21,10 +21,11 @@ pub(super) struct ShowArgs {
     game: MatchArgs,
     /// Print well number N as text: the well in which piece N appears
     #[arg(long, value_name = "N", conflicts_with = "every")]
-    well: Option<NonZeroUsize>,
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    well: Option<usize>,
     /// Print every Nth well and the last well as text
-    #[arg(long, value_name = "N")]
-    every: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    every: Option<usize>,
 }
 
 impl ShowArgs {
@@ -35,27 +36,21 @@ impl ShowArgs {
         let geometry = self.game.variant.geometry()?;
         let timeline = Timeline::new(geometry, played.replay.keys, played.record);
         if let Some(number) = self.well {
-            let number = check_number(&timeline, number.get())?;
+            let wells = timeline.wells();
+            ensure!(
+                number <= wells,
+                "there is no well {number}: the replay has {}, numbered from 1",
+                count(wells as u64, "well")
+            );
             return print_wells(&timeline, [number].into_iter());
         }
         if io::stdout().is_terminal() && self.every.is_none() {
             return watch(&timeline).context("cannot use the terminal");
         }
-        let every = self.every.map_or(1, NonZeroUsize::get);
+        let every = self.every.unwrap_or(1);
         let last = timeline.wells();
         print_wells(&timeline, (1..last).step_by(every).chain([last]))
     }
-}
-
-/// Returns `number`, or an error if the replay has no well with this number.
-fn check_number(timeline: &Timeline, number: usize) -> Result<usize, Failure> {
-    if number <= timeline.wells() {
-        return Ok(number);
-    }
-    let wells = count(timeline.wells() as u64, "well");
-    Err(Failure::Usage(format!(
-        "there is no well {number}: the replay has {wells}, numbered from 1"
-    )))
 }
 
 /// Prints wells as text. A line above each well gives its number, the piece, the score and the number of keys.
