@@ -357,7 +357,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Puts a run that has ended back into the queue if it can continue. Creates the run anew if `hatebeam runs rm` has
+    /// Puts a run that has ended back into the queue if it can continue. Creates the run again if `hatebeam runs rm` has
     /// removed it.
     async fn reopen(&self, name: &str, submission: &Submission) -> Result<(), RequestError> {
         let (parts, limits) = (&self.0, submission.limits);

@@ -154,7 +154,7 @@ async fn worker_with_too_many_ties_is_quarantined() {
 
 #[tokio::test(start_paused = true)]
 async fn worker_that_reports_only_unknown_workers_is_quarantined() {
-    let peers = vec!["nobody".to_owned(), "w1".to_owned()];
+    let peers = vec!["unknown".to_owned(), "w1".to_owned()];
     for kind in [
         FailureKind::PeersUnreachable {
             peers: peers.clone(),
