@@ -374,13 +374,13 @@ impl Coordinator {
         if !continues(manifest, limits) {
             // The run cannot continue, or another client has reopened it in the meantime, or another coordinator that has
             // lost the lease.
-            check_limits(manifest, limits)?;
             let known = parts.queue.manifest(name);
             if manifest.is_open() && known.is_none_or(|known| !known.is_open()) {
                 parts.queue.put(manifest);
+                // The run is searched even if other limits are refused.
                 parts.queue.notify_updates();
             }
-            return Ok(());
+            return check_limits(manifest, limits);
         }
         manifest.state = RunState::Queued;
         manifest.note = String::new();

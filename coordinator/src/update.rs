@@ -46,7 +46,7 @@ impl LimitsChange {
 pub(crate) struct RunUpdate {
     /// The change of the limits. Each limit is merged separately, because several clients may change different ones.
     pub(crate) limits: LimitsChange,
-    /// Whether to stop the run at the end of its current depth, or `None` to leave this unchanged.
+    /// Whether to stop the run without the depth in progress, or `None` to leave this unchanged.
     pub(crate) stop_requested: Option<bool>,
 }
 

@@ -110,6 +110,7 @@ impl RunDriver {
             };
             let exploring = self.explore(workers, next, pending.take(), &span).await?;
             let Some(explored) = exploring else {
+                self.note_failed_attempt();
                 return Ok(EpochEnd::Run(RunEnd::Cancelled));
             };
             self.measure(workers, parents, &explored);

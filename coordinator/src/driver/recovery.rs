@@ -16,9 +16,10 @@ impl RunDriver {
     /// worker, or if a worker reported damaged tables and they cannot be checked.
     pub(super) async fn recover(
         &mut self,
-        error: WorkerError,
+        mut error: WorkerError,
         workers: &EpochWorkers,
     ) -> Result<Duration, DriverError> {
+        error.keep_reports_about(&workers.names());
         let depth = self.depth() + 1;
         self.note_failed_attempt();
         let (worker, reason) = (&error.worker, &error.reason);

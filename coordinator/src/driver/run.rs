@@ -91,6 +91,8 @@ impl RunDriver {
         if self.manifest().reading_back().is_none() {
             self.drop_trailing();
         }
+        // A cancelled depth, or one that another coordinator began, has cost something.
+        self.note_failed_attempt();
         self.manifest_mut().state = RunState::Running;
         self.manifest_mut().note = String::new();
         self.parts.notifier.started(self.manifest());

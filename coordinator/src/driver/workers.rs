@@ -134,11 +134,7 @@ impl EpochWorkers {
                     None => return Err(unexpected_answer(&self.members[index].name)),
                 },
                 Ok((_, Err(error))) if error.reports.is_empty() => return Err(error),
-                Ok((_, Err(error))) => {
-                    let mut error = collect_peer_reports(error, asked).await;
-                    error.keep_reports_about(&self.names());
-                    return Err(error);
-                }
+                Ok((_, Err(error))) => return Err(collect_peer_reports(error, asked).await),
                 Err(error) => return Err(internal_error("coordinator", &error)),
             }
         }

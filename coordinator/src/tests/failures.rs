@@ -163,7 +163,12 @@ async fn worker_that_reports_only_unknown_workers_is_quarantined() {
             peers: peers.clone(),
         },
     ] {
-        assert_quarantined(failing(kind), "it cannot").await;
+        assert_quarantined(failing(kind.clone()), "it cannot").await;
+        let at_uploads = Box::new(move |order: &OrderKind| match order {
+            OrderKind::WaitCommit(_) => Reaction::Fail(kind.clone()),
+            _ => Reaction::Obey,
+        });
+        assert_quarantined(at_uploads, "it cannot").await;
     }
 }
 

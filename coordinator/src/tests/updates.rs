@@ -404,9 +404,11 @@ async fn run_reopened_by_a_superseded_coordinator_is_adopted() {
     cluster.wait_for(&process, RunState::Finished).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert!(objects.list("submissions").await.unwrap().is_empty());
-    // Without a note, a submission finds the reopened run.
+    // Without a note, a submission finds the reopened run, even if its own limits are refused.
     reopen_elsewhere(&cluster, 6).await;
-    cluster.submit(&process, 6).await;
+    let submitted = process.coordinator.submit(cluster.submission(7)).await;
+    let error = submitted.unwrap_err().to_string();
+    assert!(error.contains("is open with other limits"), "{error}");
     cluster.wait(&process, |run| run.depth() == 6).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(6).await;
