@@ -335,7 +335,9 @@ async fn hanging_worker_fails_but_a_worker_that_waits_for_it_does_not() {
     let done = |_| expanding(10_000);
     beat_for(29, &[(&hanging, &expanding), (&waiting, &done)]).await;
     assert!(asked.iter().all(|asked| !asked.is_finished()));
+    let stalled = "made no progress in 10 minutes";
     assert!(committing.is_finished());
+    assert_eq!(committing.await.unwrap().unwrap_err().reason, stalled);
     let stuck = |_| expanding(2_000);
     beat_for(21, &[(&hanging, &stuck), (&waiting, &done)]).await;
     assert!(asked[0].is_finished() && !asked[1].is_finished());
@@ -346,7 +348,7 @@ async fn hanging_worker_fails_but_a_worker_that_waits_for_it_does_not() {
         .await
         .unwrap()
         .unwrap_err();
-    assert_eq!(error.reason, "made no progress in 10 minutes");
+    assert_eq!(error.reason, stalled);
 }
 
 #[tokio::test(start_paused = true)]

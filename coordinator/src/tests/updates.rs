@@ -124,9 +124,8 @@ async fn simultaneous_changes_of_different_limits_are_merged() {
     assert_eq!(limits.max_cost, Some(Micros(5_000_000)));
 }
 
-#[tokio::test(start_paused = true)]
-async fn limit_can_be_lowered_during_a_depth() {
-    let cluster = Cluster::new();
+/// Starts a run whose worker never answers at depth 4. Returns after depth 3.
+async fn hanging_at_depth_4(cluster: &Cluster) -> Process {
     let process = cluster.coordinator("a").await;
     let script = |order: &OrderKind| match order {
         OrderKind::Expand(expand) if expand.depth == 4 => Reaction::Ignore,
@@ -135,10 +134,17 @@ async fn limit_can_be_lowered_during_a_depth() {
     cluster.worker(&process, "w0", Box::new(script));
     cluster.submit(&process, 100).await;
     cluster.wait(&process, |run| run.depth() == 3).await;
+    process
+}
+
+#[tokio::test(start_paused = true)]
+async fn limit_can_be_lowered_during_a_depth() {
+    let cluster = Cluster::new();
+    let process = hanging_at_depth_4(&cluster).await;
     let lowered = process.coordinator.limit(&cluster.run, max_depth(3));
     lowered.await.unwrap();
     assert_eq!(cluster.saved().await.limits.max_depth, Some(3));
-    // The worker never answers at depth 4. After the worker times out, the run ends with depth 3.
+    // After the worker times out, the run ends with depth 3.
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(3).await;
 }
@@ -146,19 +152,12 @@ async fn limit_can_be_lowered_during_a_depth() {
 #[tokio::test(start_paused = true)]
 async fn run_can_be_cancelled_during_a_depth() {
     let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    let script = |order: &OrderKind| match order {
-        OrderKind::Expand(expand) if expand.depth == 4 => Reaction::Ignore,
-        _ => Reaction::Obey,
-    };
-    cluster.worker(&process, "w0", Box::new(script));
-    cluster.submit(&process, 100).await;
-    cluster.wait(&process, |run| run.depth() == 3).await;
+    let process = hanging_at_depth_4(&cluster).await;
     let began = tokio::time::Instant::now();
     process.coordinator.cancel(&cluster.run).await.unwrap();
     let run = cluster.wait_for(&process, RunState::Cancelled).await;
     assert_eq!(run.depth(), 3);
-    // The worker never answers at depth 4, and the coordinator would wait for it much longer.
+    // The coordinator would wait for the worker much longer.
     let waited = began.elapsed();
     assert!(waited < Duration::from_secs(5), "{waited:?}");
 }
