@@ -23,5 +23,5 @@ pub use progress_line::{ProgressLine, show_progress};
 pub use result::{ResultView, depth_table};
 #[cfg(feature = "cluster")]
 pub use run::{EventObserver, MetricsObserver};
-pub use runs::{RunLine, run_table};
+pub use runs::{RunLine, end_of, run_table};
 pub use screen::{Screen, ScreenOptions};

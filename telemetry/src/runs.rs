@@ -47,7 +47,7 @@ impl RunLine {
 }
 
 /// Returns the name of the reason why a run's search ended, or the run's state if it has not ended.
-fn end_of(store: &RunStore) -> &'static str {
+pub fn end_of(store: &RunStore) -> &'static str {
     match result_of(store) {
         Some(result) => result.end.name(),
         None => end_in_words(None),

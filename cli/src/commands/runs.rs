@@ -9,11 +9,9 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
-use hatebeam_runs::{
-    Retention, Run, RunHead, copy_replays, end_in_words, remove_run_folder, result_of,
-};
+use hatebeam_runs::{Retention, Run, RunHead, copy_replays, remove_run_folder, result_of};
 use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs};
-use hatebeam_telemetry::{ResultView, RunLine, depth_table, run_table};
+use hatebeam_telemetry::{ResultView, RunLine, depth_table, end_of, run_table};
 use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::ops::RangeInclusive;
@@ -225,14 +223,13 @@ impl ShowArgs {
 fn details(run: &Run) -> String {
     let store = run.store();
     let result = result_of(store);
-    let end = result.as_ref();
-    let end = end.map_or_else(|| end_in_words(None), |result| result.end.name());
     let mut text = format!(
-        "folder    {}\n{}keep      {}\nstored    {}\nend       {end}\n",
+        "folder    {}\n{}keep      {}\nstored    {}\nend       {}\n",
         store.dir().display(),
         spec_text(run.spec()),
         run.keep(),
         bytes(store.stored_bytes()),
+        end_of(store),
     );
     let result = result.as_ref();
     let result = result.map(|result| ResultView::new(result, store.dir()));
