@@ -270,7 +270,7 @@ impl PriceTable {
     }
 
     /// Returns the age of the prices in days. `now_ms` is the current time in milliseconds since 1970.
-    pub fn age_days(&self, now_ms: u64) -> u64 {
+    fn age_days(&self, now_ms: u64) -> u64 {
         (now_ms / DAY_MS).saturating_sub(days_since_1970(&self.as_of).unwrap_or(0))
     }
 

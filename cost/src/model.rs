@@ -322,7 +322,7 @@ impl Beam {
     }
 
     /// Returns the beam with the number of shards that a coordinator uses for these workers.
-    pub fn for_workers(self, workers: u32, machine: &MachineProfile) -> Beam {
+    fn for_workers(self, workers: u32, machine: &MachineProfile) -> Beam {
         let layout = ShardLayout::new(self.width as usize, self.shards as usize);
         let threads = (f64::from(workers) * machine.threads) as usize;
         let layout = layout.for_workers(workers as usize, threads, MIN_SHARD_WELLS);

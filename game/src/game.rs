@@ -14,6 +14,10 @@ use crate::piece::Piece;
 use crate::rules::{Board, Key, Position, Rules};
 use crate::well::{Geometry, Well, WellError};
 
+/// Maximum number of padding keys at the end of a replay. An encoding may add one, and converting the
+/// replay to another encoding may add a second one.
+pub(crate) const PADDING: usize = 2;
+
 /// A game that is in progress or over.
 #[derive(Clone, Debug)]
 pub struct Game {
@@ -214,7 +218,7 @@ impl Record {
     /// Returns whether the game is over and at most two unused keys remain, which may be padding. Keys
     /// that finish a game against one enemy rarely finish a game against another.
     pub fn is_finished(&self) -> bool {
-        self.over && self.keys_unused <= 2
+        self.over && self.keys_unused <= PADDING
     }
 
     /// Returns the 1-based index of the first piece that differs from the corresponding piece of

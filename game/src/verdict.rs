@@ -1,14 +1,10 @@
 //! Checks whether a replay is plausible as a game against a given enemy (the algorithm that chooses
 //! the pieces).
 
-use crate::game::{Record, better_enemy};
+use crate::game::{PADDING, Record, better_enemy};
 use crate::rules::{Key, Rules};
 use crate::well::Geometry;
 use thiserror::Error;
-
-/// Maximum number of padding keys at the end of a replay. An encoding may add one, and converting the
-/// replay to another encoding may add a second one.
-const PADDING: usize = 2;
 
 /// Error for a replay that is not a plausible game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

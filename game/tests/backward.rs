@@ -5,17 +5,10 @@
 
 mod common;
 
-use common::{Random, bench_wells, emulators, greedy_wells, random_wells};
+use common::{ABOVE_BAR, Random, STANDARD, bench_wells, emulators, greedy_wells, random_wells};
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
-    Backward, Children, Emulator, Enemy, EnemyState, Geometry, Offer, Parent, Piece, Rules, Well,
-};
-
-const STANDARD: Rules = Rules {
-    clear_above_bar: false,
-};
-const ABOVE_BAR: Rules = Rules {
-    clear_above_bar: true,
+    Backward, Children, Emulator, Enemy, EnemyState, Geometry, Offer, Parent, Piece, Well,
 };
 
 /// Checks that each well is among the parents of its children, and that each child is among the

@@ -5,16 +5,9 @@
 
 mod common;
 
-use common::{bench_wells, emulators, expansions, greedy_wells, random_wells};
+use common::{ABOVE_BAR, STANDARD, bench_wells, emulators, greedy_wells, random_wells};
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{Children, Clears, Emulator, Follow, Geometry, Piece, Rules, Well};
-
-const STANDARD: Rules = Rules {
-    clear_above_bar: false,
-};
-const ABOVE_BAR: Rules = Rules {
-    clear_above_bar: true,
-};
 
 fn sorted(children: &Children) -> Vec<(Well, u8)> {
     let mut all: Vec<_> = children
@@ -111,7 +104,7 @@ fn check_all(geometry: Geometry, rules: Rules, wells: &[Well]) {
 #[test]
 fn expansions_match_test_vectors() {
     for file in ["expand_records.jsonl", "expand_play.jsonl"] {
-        for expected in expansions(file) {
+        for expected in common::expansions(file) {
             let well = Well::from_hex(Geometry::STANDARD, &expected.well).unwrap();
             for emulator in emulators(Geometry::STANDARD, STANDARD) {
                 let mut children = Children::new();
@@ -142,7 +135,7 @@ fn every_simd_level_matches_oracle_on_random_play() {
     check_all(
         Geometry::STANDARD,
         STANDARD,
-        &random_wells(&emulator, 30_000, 1),
+        &random_wells(&emulator, 15_000, 1),
     );
 }
 
@@ -152,7 +145,7 @@ fn every_simd_level_matches_oracle_on_a_greedy_beam() {
     check_all(
         Geometry::STANDARD,
         STANDARD,
-        &greedy_wells(&emulator, 40_000, 500),
+        &greedy_wells(&emulator, 20_000, 500),
     );
 }
 
@@ -173,8 +166,8 @@ fn every_simd_level_matches_oracle_in_every_geometry() {
             let geometry = Geometry::new(width, height).unwrap();
             for rules in [STANDARD, ABOVE_BAR] {
                 let emulator = Emulator::new(geometry, rules);
-                let mut wells = random_wells(&emulator, 60, (width * height) as u64);
-                wells.extend(greedy_wells(&emulator, 40, 10));
+                let mut wells = random_wells(&emulator, 25, (width * height) as u64);
+                wells.extend(greedy_wells(&emulator, 15, 5));
                 check_all(geometry, rules, &wells);
             }
         }

@@ -1,13 +1,12 @@
-//! Tests public replays of whole games, and key paths between wells.
+//! Tests public replays of whole games.
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
-use hatebeam_game::reference::Reference;
 use hatebeam_game::{
-    Board, Encoding, Enemy, Game, Geometry, Key, PathFinder, Piece, Position, Pressed, Record,
-    Rules, Well, better_enemy, decode, encode, play, replay_of_wells,
+    Encoding, Enemy, Geometry, Key, Piece, Record, Rules, Well, better_enemy, decode, encode, play,
+    replay_of_wells,
 };
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 const STANDARD: Geometry = Geometry::STANDARD;
 
@@ -44,34 +43,6 @@ impl PublicGame {
 
 fn games() -> Vec<PublicGame> {
     serde_json::from_str(include_str!("vectors/games.json")).unwrap()
-}
-
-/// A line of `expand_play.jsonl`.
-#[derive(Deserialize)]
-struct Expansion {
-    well: String,
-    piece: char,
-    children: Vec<String>,
-}
-
-impl Expansion {
-    fn well(&self) -> Well {
-        Well::from_hex(STANDARD, &self.well).unwrap()
-    }
-
-    fn piece(&self) -> Piece {
-        Piece::from_letter(self.piece).unwrap()
-    }
-
-    fn children(&self) -> impl Iterator<Item = Well> {
-        let well = |text: &String| Well::from_hex(STANDARD, text.split('+').next().unwrap());
-        self.children.iter().map(move |text| well(text).unwrap())
-    }
-}
-
-fn expansions() -> impl Iterator<Item = Expansion> {
-    let lines = include_str!("vectors/expand_play.jsonl").lines();
-    lines.map(|line| serde_json::from_str(line).unwrap())
 }
 
 #[test]
@@ -175,85 +146,5 @@ fn better_enemy_finds_enemy_of_published_replay() {
         let of = |(other, enemy, _): &&(String, Enemy, usize)| other == name && *enemy == claimed;
         let piece = differences.iter().find(of).unwrap().2;
         assert!(piece > 100, "{name}: {piece}");
-    }
-}
-
-#[test]
-fn path_finder_finds_keys_to_each_child() {
-    let mut finder = PathFinder::new(STANDARD, Rules::default());
-    let mut keys = Vec::new();
-    for expansion in expansions() {
-        let (well, piece) = (expansion.well(), expansion.piece());
-        let start = Game::from_well(STANDARD, Rules::default(), Enemy::Mild, &well).unwrap();
-        assert_eq!(start.piece(), piece);
-        for child in expansion.children() {
-            keys.clear();
-            assert!(
-                finder.find(&well, piece, &child, &mut keys),
-                "{well:?} {child:?}"
-            );
-            let mut game = start.clone();
-            let (last, others) = keys.split_last().unwrap();
-            // Every key of a shortest path has an effect.
-            assert!(others.iter().all(|&key| game.press(key) == Pressed::Moved));
-            assert!(matches!(
-                game.press(*last),
-                Pressed::Locked { over: false, .. }
-            ));
-            assert_eq!(game.well(), child);
-        }
-    }
-}
-
-/// Returns the length of the shortest key path to each child in which the game is not over, found by
-/// pressing every key in every reachable position.
-fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
-    let board = Board::new(STANDARD, well);
-    let mut lengths = BTreeMap::new();
-    let mut seen = HashSet::from([Position::spawn(STANDARD)]);
-    let mut now = vec![Position::spawn(STANDARD)];
-    for length in 1.. {
-        let mut next = Vec::new();
-        for position in now {
-            for key in Key::ALL {
-                let to = position.moved(key);
-                if board.is_free(piece, to) {
-                    if seen.insert(to) {
-                        next.push(to);
-                    }
-                } else if key == Key::Down {
-                    let lock = board.lock(piece, position, Rules::default());
-                    if !lock.over {
-                        lengths.entry(lock.board.well()).or_insert(length);
-                    }
-                }
-            }
-        }
-        if next.is_empty() {
-            break;
-        }
-        now = next;
-    }
-    lengths
-}
-
-#[test]
-fn path_finder_finds_shortest_key_paths() {
-    let mut finder = PathFinder::new(STANDARD, Rules::default());
-    let oracle = Reference::new(STANDARD, Rules::default());
-    let mut keys = Vec::new();
-    for expansion in expansions().step_by(8) {
-        let well = expansion.well();
-        for piece in Piece::ALL {
-            let lengths = plain_search(&well, piece);
-            for (child, &length) in &lengths {
-                keys.clear();
-                assert!(finder.find(&well, piece, child, &mut keys));
-                assert_eq!(keys.len(), length, "{well:?} {piece} {child:?}");
-            }
-            let outcome = oracle.expand(&well, piece);
-            assert_eq!(lengths.len(), outcome.children.len());
-            assert_eq!(finder.find_end(&well, piece, &mut keys), outcome.can_die);
-        }
     }
 }

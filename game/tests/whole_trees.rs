@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::vector;
+use common::{ABOVE_BAR, STANDARD, vector};
 use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ fn level_sizes_match_reference_implementation() {
         counts: Vec<usize>,
     }
     let expected: Perft = serde_json::from_str(&vector("perft.json")).unwrap();
-    let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     let mut level = vec![(Well::EMPTY, 0)];
     for (depth, &count) in expected.counts.iter().enumerate() {
         if depth > 0 {
@@ -79,21 +79,11 @@ fn check_small_wells(expected: &BTreeMap<String, (u32, u32, usize)>, rules: Rule
 #[test]
 fn small_wells_match_reference_with_real_rules() {
     let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
-    check_small_wells(
-        &wells.real_rules,
-        Rules {
-            clear_above_bar: false,
-        },
-    );
+    check_small_wells(&wells.real_rules, STANDARD);
 }
 
 #[test]
 fn small_wells_match_reference_if_lines_clear_above_bar() {
     let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
-    check_small_wells(
-        &wells.lines_clear_above_bar,
-        Rules {
-            clear_above_bar: true,
-        },
-    );
+    check_small_wells(&wells.lines_clear_above_bar, ABOVE_BAR);
 }

@@ -1,7 +1,6 @@
 //! List entries, versions, and conditions for writes.
 
 use crate::checksum::Stored;
-use std::fmt;
 
 /// An opaque version of an object's bytes, for use in [`Condition::Is`]. In S3, the version is the ETag. In other
 /// stores, it consists of the length and the checksum.
@@ -24,12 +23,6 @@ impl Version {
 impl From<String> for Version {
     fn from(text: String) -> Version {
         Version(text)
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

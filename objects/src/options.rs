@@ -52,7 +52,7 @@ impl FromStr for Encryption {
 /// `first_wait` and `random`.
 ///
 /// Credentials are loaded from the usual AWS sources: environment, profile files, web identity, container, or machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Address of a server other than AWS, such as `http://host:port`.
     pub endpoint: Option<String>,

@@ -45,19 +45,6 @@ impl fmt::Debug for Random {
     }
 }
 
-/// Two sources are equal if both use the operating system, or if both share one sequence.
-impl PartialEq for Random {
-    fn eq(&self, other: &Random) -> bool {
-        match (&self.0, &other.0) {
-            (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
-    }
-}
-
-impl Eq for Random {}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -254,15 +254,19 @@ impl Archive {
         }
     }
 
-    /// Returns an error that names the tables of a depth that have not been fetched yet, if there are any.
-    fn require_all(&self, depth: u32) -> Result<(), StoreError> {
-        let shards = 0..self.layout(depth).shards() as u32;
+    /// Returns an error that names those tables of these shards that have not been fetched yet, if there are any.
+    fn require(&self, depth: u32, shards: impl Iterator<Item = u32>) -> Result<(), StoreError> {
         let is_missing = |shard: &u32| !self.shards.contains_key(&(depth, *shard));
         let shards: Vec<u32> = shards.filter(is_missing).collect();
         match shards.is_empty() {
             true => Ok(()),
             false => Err(StoreError::MissingTables { depth, shards }),
         }
+    }
+
+    /// Like [`Archive::require`], for all shards of a depth.
+    fn require_all(&self, depth: u32) -> Result<(), StoreError> {
+        self.require(depth, 0..self.layout(depth).shards() as u32)
     }
 
     /// Returns all nodes of a depth after the first one.
@@ -433,14 +437,7 @@ impl Lookup for Archive {
             let shard = layout.shard_of(well) as u32;
             by_shard.entry(shard).or_default().push(index);
         }
-        let is_missing = |shard: &u32| !self.shards.contains_key(&(depth, *shard));
-        let missing: Vec<u32> = by_shard.keys().copied().filter(is_missing).collect();
-        if !missing.is_empty() {
-            return Err(StoreError::MissingTables {
-                depth,
-                shards: missing,
-            });
-        }
+        self.require(depth, by_shard.keys().copied())?;
         let mut nodes = vec![None; wells.len()];
         for (shard, indices) in by_shard {
             if self.shards.get(&(depth, shard)) != Some(&true) {

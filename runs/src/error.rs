@@ -47,10 +47,7 @@ pub enum ManifestError {
 impl ManifestError {
     /// Returns whether a retry may succeed because the object store was slow or unavailable.
     pub fn is_transient(&self) -> bool {
-        match self {
-            ManifestError::Object(error) => error.is_transient(),
-            _ => false,
-        }
+        matches!(self, ManifestError::Object(error) if error.is_transient())
     }
 
     /// Returns whether an object is missing or damaged. A retry cannot succeed in this case.
@@ -75,9 +72,6 @@ impl ManifestError {
 
     /// Returns whether the error means that an object does not exist. If the object is a manifest, its run does not exist.
     pub fn is_not_found(&self) -> bool {
-        match self {
-            ManifestError::Object(error) => error.is_not_found(),
-            _ => false,
-        }
+        matches!(self, ManifestError::Object(error) if error.is_not_found())
     }
 }

@@ -79,8 +79,8 @@ pub use networks::{fetch_network, store_network};
 pub use past::GamesWork;
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
-    BestGame, Contradiction, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end,
-    game_through, game_to, path_search, resume_path,
+    BestGame, Contradiction, GameError, GameSearch, GameTo, ReadableRun, best_game, game_to,
+    path_search, resume_path,
 };
 pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};

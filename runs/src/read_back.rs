@@ -132,17 +132,6 @@ pub fn best_game(run: &impl ReadableRun) -> Result<BestGame, GameError> {
     GameSearch::best(run).resume(run)
 }
 
-/// Reads back the game that passes through the best well at a depth, and continues the game to its end. If the
-/// loop rule of HATETRIS (see [`GameSearch`]) changes a piece before that well, the game follows the search only up to
-/// that piece.
-///
-/// # Errors
-/// Returns [`StoreError::NoDepth`] in [`GameError::Store`] if the run has no such depth, and other variants
-/// if the game cannot be read back.
-pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, GameError> {
-    GameSearch::through(run, depth)?.resume(run)
-}
-
 /// A search for a game of a run. If a lookup fails, the search keeps its progress, as [`PathSearch`] does.
 ///
 /// HATETRIS has a loop rule: it gives a different piece if a well is repeated. If the search ignored this rule and the rule
@@ -220,7 +209,8 @@ impl GameSearch {
         GameSearch::of(candidates)
     }
 
-    /// Creates a search for the game through the best well at a depth.
+    /// Creates a search for the game through the best well at a depth. If the loop rule changes a piece before that well, the
+    /// game follows the search only up to that piece.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the run has no such depth.
@@ -451,7 +441,7 @@ fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
 ///
 /// # Errors
 /// Returns [`GameError::NoEnd`] if a thousand added pieces do not end the game, and [`GameError::Path`] if `wells` is empty.
-pub fn bring_to_end(emulator: &Emulator, wells: &mut Vec<Well>) -> Result<(), GameError> {
+pub(crate) fn bring_to_end(emulator: &Emulator, wells: &mut Vec<Well>) -> Result<(), GameError> {
     let mut state = EnemyState::new(Enemy::Hatetris);
     let mut children = Children::new();
     for well in wells.iter().take(wells.len().saturating_sub(1)) {

@@ -3,19 +3,15 @@
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use crate::summary::FrontierSummary;
 use hatebeam_game::Geometry;
-use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, ShardLayout};
+use hatebeam_search::{DepthRecord, Frontier, Node, ShardLayout};
 
 /// Returns the node with which a search begins.
 ///
 /// # Errors
 /// Returns [`SpecError::Geometry`] if the specification has an invalid geometry.
 pub fn first_node(spec: &RunSpec, start: &StartingPosition) -> Result<Node, SpecError> {
-    Ok(Node {
-        score: 0,
-        well: NodeWell::pack(spec.well.geometry()?, start.well()),
-        lines: start.lines,
-        hint: 0,
-    })
+    let geometry = spec.well.geometry()?;
+    Ok(Node::first(geometry, start.well(), start.lines))
 }
 
 /// Returns the record of a run's first depth.

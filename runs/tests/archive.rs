@@ -9,9 +9,9 @@ use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
     Archive, BestGame, CommittedDepth, DepthTables, FoundNode, FrontierAt, FrontierGames,
-    GamesWork, GroupLimits, Limits, LoopRule, Manifest, MemoryArchive, Observer, ReadError,
-    Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest, WellSpec,
-    best_game, encode_nodes, game_through, list_manifests, read_game, read_games, verify_game,
+    GameSearch, GamesWork, GroupLimits, Limits, LoopRule, Manifest, MemoryArchive, Observer,
+    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest,
+    WellSpec, best_game, encode_nodes, list_manifests, read_game, read_games, verify_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence,
@@ -62,7 +62,10 @@ fn search(dir: &Path, spec: &RunSpec, keep: Retention) -> Run {
     let settings = Settings {
         threads: 2,
         limits: Limits::default(),
-        group: GroupLimits::ONE_DEPTH,
+        group: GroupLimits {
+            depths: 1,
+            ..GroupLimits::default()
+        },
     };
     let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
     searched.unwrap().0
@@ -155,6 +158,12 @@ fn in_map(objects: &Objects, manifest: &Manifest) -> Archive {
     Archive::open(objects, manifest.clone(), tables).unwrap()
 }
 
+/// Returns the game of a local run through the best well at a depth.
+fn game_through(run: &Run, depth: u32) -> BestGame {
+    let mut search = GameSearch::through(run, depth).unwrap();
+    search.resume(run).unwrap()
+}
+
 async fn read(archive: Archive, depth: Option<u32>) -> Result<BestGame, ReadError> {
     Ok(read_game(&Env::system(), archive, depth, &Arc::default())
         .await?
@@ -190,7 +199,7 @@ async fn archive_yields_same_games_as_local_run() {
         let through = read(in_map(&objects, &manifest), Some(depth))
             .await
             .unwrap();
-        assert_eq!(through, game_through(&run, depth).unwrap());
+        assert_eq!(through, game_through(&run, depth));
     }
 }
 
@@ -206,7 +215,7 @@ async fn game_with_changed_pieces_is_read_back_and_verified() {
         let archive = in_map(&objects, &manifest);
         let read_back = read_game(&Env::system(), archive, Some(depth), &Arc::default()).await;
         let read_back = read_back.unwrap();
-        assert_eq!(read_back.game, game_through(&run, depth).unwrap());
+        assert_eq!(read_back.game, game_through(&run, depth));
         changes += read_back
             .nodes
             .iter()

@@ -54,7 +54,10 @@ fn search_and_keep(dir: &Path, keep: Retention, max_depth: u32) -> Run {
             max_depth: Some(max_depth),
             ..Limits::default()
         },
-        group: GroupLimits::ONE_DEPTH,
+        group: GroupLimits {
+            depths: 1,
+            ..GroupLimits::default()
+        },
     };
     let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
     searched.unwrap().0

@@ -6,11 +6,11 @@ use hatebeam_game::{
     Children, Emulator, Encoding, Enemy, EnemyState, Geometry, Rules, encode, play,
 };
 use hatebeam_runs::{
-    EndReason, GroupLimits, Limits, LoopRule, Observer, ReadableRun, Retention, Run, RunError,
-    RunSpec, Settings, SpecError, Start, WellSpec, best_game, game_through, game_to,
+    EndReason, GameSearch, GroupLimits, Limits, LoopRule, Observer, ReadableRun, Retention, Run,
+    RunError, RunSpec, Settings, SpecError, Start, WellSpec, best_game, game_to,
 };
 use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Quiescence};
-use hatebeam_store::StoreError;
+use hatebeam_store::{RunStore, StoreError};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -105,9 +105,7 @@ fn search_continues_a_repair_that_was_stopped() {
     let (run, _) = search(dir, LoopRule::Exact, 1, Some(20));
     let expected = facts(&run);
     drop(run);
-    let mut run = Run::open(dir, None).unwrap();
-    run.store_mut().drop_tables(9).unwrap();
-    drop(run);
+    RunStore::open(dir).unwrap().drop_tables(9).unwrap();
     let run = Run::open(dir, None).unwrap();
     let settings = Settings {
         threads: 1,
@@ -169,7 +167,10 @@ fn games_that_are_cut_short_share_lookups() {
     let (run, _) = search(folder.path(), LoopRule::Ignore, 1, Some(depths));
     let best = best_game(&run).unwrap();
     // Without sharing, reading back a game takes at least one lookup per depth.
-    let all = (1..=depths).map(|depth| game_through(&run, depth).unwrap());
+    let all = (1..=depths).map(|depth| {
+        let mut search = GameSearch::through(&run, depth).unwrap();
+        search.resume(&run).unwrap()
+    });
     let all: Vec<_> = all.collect();
     let lookups: u64 = all.iter().map(|game| game.lookups).sum();
     assert!(10 * best.lookups < lookups, "{} {lookups}", best.lookups);
@@ -228,10 +229,14 @@ fn resumed_run_matches_uninterrupted_run() {
 #[test]
 fn repaired_depths_match_their_records() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut run, _) = search(folder.path(), LoopRule::Exact, 1, None);
+    let (run, _) = search(folder.path(), LoopRule::Exact, 1, None);
     let expected = facts(&run);
+    drop(run);
     // The depths share a table, so dropping one of them drops all but the last.
-    run.store_mut().drop_tables(3).unwrap();
+    let mut store = RunStore::open(folder.path()).unwrap();
+    store.drop_tables(3).unwrap();
+    drop(store);
+    let mut run = Run::open(folder.path(), None).unwrap();
     let repaired = run.repair(2, &AtomicBool::new(false)).unwrap();
     assert!(repaired.len() > 10, "{repaired:?}");
     assert_eq!(facts(&run), expected);

@@ -10,7 +10,7 @@ use hatebeam_runs::{
 use hatebeam_search::{
     EvaluatorKind, EvaluatorSpec, FEATURES, Network, NetworkWeights, Quiescence,
 };
-use hatebeam_store::{DepthRecord, StoreError};
+use hatebeam_store::{DepthRecord, RunStore, StoreError};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,11 +58,25 @@ impl Observer for Notes {
     }
 }
 
+/// Returns settings with which each depth is committed on its own.
 fn settings(threads: usize) -> Settings {
     Settings {
         threads,
         limits: Limits::default(),
-        group: GroupLimits::ONE_DEPTH,
+        group: GroupLimits {
+            depths: 1,
+            ..GroupLimits::default()
+        },
+    }
+}
+
+fn up_to(max_depth: u32, settings: Settings) -> Settings {
+    Settings {
+        limits: Limits {
+            max_depth: Some(max_depth),
+            ..Limits::default()
+        },
+        ..settings
     }
 }
 
@@ -165,15 +179,8 @@ fn run_that_stopped_at_depth_limit_can_be_resumed() {
     let dir = folder.path().join("parts");
     for (max_depth, last) in [(0, 0), (10, 10), (10, 10), (5, 10)] {
         let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
-        let settings = Settings {
-            threads: 2,
-            limits: Limits {
-                max_depth: Some(max_depth),
-                ..Limits::default()
-            },
-            group: GroupLimits::ONE_DEPTH,
-        };
-        let (run, end) = search(run, &settings, &mut Notes::default());
+        let limited = up_to(max_depth, settings(2));
+        let (run, end) = search(run, &limited, &mut Notes::default());
         assert_eq!(end, EndReason::MaxDepth);
         assert_eq!(run.store().depths().last().unwrap().depth, last);
         // Reading back continues the game to its end, which may clear a few more rows.
@@ -191,15 +198,14 @@ fn run_that_stopped_at_time_limit_can_be_resumed() {
     let mut before = 0;
     for max_seconds in [0.0, 0.001, 0.001, 0.0] {
         let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
-        let settings = Settings {
-            threads: 2,
+        let limited = Settings {
             limits: Limits {
                 max_time: Some(Duration::from_secs_f64(max_seconds)),
                 ..Limits::default()
             },
-            group: GroupLimits::ONE_DEPTH,
+            ..settings(2)
         };
-        let (run, end) = search(run, &settings, &mut Notes::default());
+        let (run, end) = search(run, &limited, &mut Notes::default());
         assert_eq!(end, EndReason::MaxHours);
         let depths = run.store().depths();
         // The first depth needs no search, so it exists in every run.
@@ -219,14 +225,7 @@ fn run_that_stopped_at_time_limit_can_be_resumed() {
 fn result_is_valid_until_the_search_continues() {
     let folder = tempfile::tempdir().unwrap();
     let run = Run::open_or_create(folder.path(), &spec(200), None).unwrap();
-    let limited = Settings {
-        limits: Limits {
-            max_depth: Some(5),
-            ..Limits::default()
-        },
-        ..settings(2)
-    };
-    let (mut run, end) = search(run, &limited, &mut Notes::default());
+    let (mut run, end) = search(run, &up_to(5, settings(2)), &mut Notes::default());
     let result = run.summarize("run", end, None, None).unwrap();
     run.set_result(&result).unwrap();
     assert_eq!(result_of(run.store()), Some(result.clone()));
@@ -424,19 +423,12 @@ fn damaged_groups_are_repaired_or_searched_again() {
     // If the last group is damaged, the search continues after the group before it.
     let dir = folder.path().join("last");
     let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
-    let limits = |max_depth| Settings {
-        limits: Limits {
-            max_depth: Some(max_depth),
-            ..Limits::default()
-        },
-        ..in_groups(12)
-    };
-    let (run, _) = search(run, &limits(30), &mut Notes::default());
+    let (run, _) = search(run, &up_to(30, in_groups(12)), &mut Notes::default());
     drop(run);
     damage(&dir, &[27, 30]);
     let run = Run::open(&dir, None).unwrap();
     let mut notes = Notes::default();
-    let (mut run, _) = search(run, &limits(40), &mut notes);
+    let (mut run, _) = search(run, &up_to(40, in_groups(12)), &mut notes);
     assert_eq!(notes.damaged[0], 30);
     // Depths before the depth from which the search continued may still be damaged.
     run.repair(2, &AtomicBool::new(false)).unwrap();
@@ -559,11 +551,13 @@ fn cancelled_repair_at_the_end_is_an_interruption_and_can_be_continued() {
     assert_eq!(stopped.end, EndReason::Interrupted);
     assert_eq!(stopped.game, None);
     assert_eq!(run.missing().collect::<Vec<_>>(), [9]);
-    // The game could be read back across one depth without tables, but not to its start without the first depths.
-    for depth in 0..9 {
-        run.store_mut().drop_tables(depth).unwrap();
-    }
     drop(run);
+    // The game could be read back across one depth without tables, but not to its start without the first depths.
+    let mut store = RunStore::open(dir).unwrap();
+    for depth in 0..9 {
+        store.drop_tables(depth).unwrap();
+    }
+    drop(store);
     let mut run = Run::open(dir, None).unwrap();
     let mut warnings = Vec::new();
     let result = run
@@ -588,24 +582,13 @@ fn conclusion_recomputes_no_depth_that_the_first_retention_rule_dropped() {
     let end = search_end(&cancel, &progress);
     let result = run.conclude(&end, &mut |_| {}).unwrap();
     assert_eq!((result.end, result.game), (EndReason::Over, None));
-    let kept = run.store().depths().iter().filter(|record| record.kept);
-    assert_eq!(kept.count(), 1);
+    assert_eq!(kept(&run).len(), 1);
 }
 
 /// Returns the depths that have tables.
 fn kept(run: &Run) -> Vec<u32> {
     let kept = run.store().depths().iter().filter(|record| record.kept);
     kept.map(|record| record.depth).collect()
-}
-
-fn up_to(max_depth: u32, settings: Settings) -> Settings {
-    Settings {
-        limits: Limits {
-            max_depth: Some(max_depth),
-            ..Limits::default()
-        },
-        ..settings
-    }
 }
 
 /// A kill leaves a number of whole lines of `depths.jsonl`.

@@ -9,8 +9,8 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Past, Quiescence,
-    RecentCuts, ShardLayout, Step,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, Past, Quiescence, RecentCuts,
+    ShardLayout, Step,
 };
 use std::hint::black_box;
 use std::sync::Arc;
@@ -77,12 +77,7 @@ fn scoring(level: SimdLevel) {
 }
 
 fn root() -> Node {
-    Node {
-        score: 0,
-        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    }
+    Node::first(GEOMETRY, &Well::EMPTY, 0)
 }
 
 /// Returns the lowest score in a frontier.

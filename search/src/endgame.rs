@@ -179,9 +179,9 @@ impl Endgame {
         let mut on_path: HashSet<Well> = HashSet::from([*well]);
         let mut frames = vec![self.frame(&mut children, well, 0)];
         loop {
-            let Some(frame) = frames.last_mut() else {
-                unreachable!("the loop returns when it removes the root");
-            };
+            let frame = frames
+                .last_mut()
+                .expect("the loop returns when it removes the root");
             if let Some(child) = frame.rest.pop() {
                 if on_path.contains(&child.well) {
                     frame.depends_on_path = true;
@@ -199,9 +199,9 @@ impl Endgame {
                 frames.push(next);
                 continue;
             }
-            let Some(done) = frames.pop() else {
-                unreachable!("the stack is not empty: its last frame was read above");
-            };
+            let done = frames
+                .pop()
+                .expect("the stack is not empty: its last frame was read above");
             if !done.depends_on_path {
                 let work = self.nodes - done.nodes_before;
                 self.table.put(done.key, done.best, work);

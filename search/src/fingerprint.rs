@@ -6,7 +6,7 @@
 //! Networks do not affect the fingerprint, because a specification identifies them by their digests.
 
 use crate::evaluator::{EvaluatorKind, EvaluatorSpec, Quiescence};
-use crate::node::{Digest, Node, NodeWell};
+use crate::node::{Digest, Node};
 use crate::patterns;
 use crate::step::{Frontier, ShardLayout, Step};
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
@@ -58,11 +58,6 @@ impl Fingerprint {
         Fingerprint(FIRST.to_owned())
     }
 
-    /// Returns whether this is the fingerprint of version 0.1.0.
-    pub fn is_first(&self) -> bool {
-        self.0 == FIRST
-    }
-
     /// Creates a fingerprint from its text, which is not checked.
     pub fn from_text(text: impl Into<String>) -> Fingerprint {
         Fingerprint(text.into())
@@ -107,12 +102,7 @@ fn beam(spec: EvaluatorSpec) -> u64 {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let layout = ShardLayout::new(WIDTH, SHARDS);
     let step = Step::new(&emulator, spec, layout, 1).expect("the weights are valid");
-    let first = Node {
-        score: 0,
-        well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    };
+    let first = Node::first(Geometry::STANDARD, &Well::EMPTY, 0);
     let mut frontier = Frontier::new(0, [first], layout);
     let mut text = Vec::new();
     for _ in 0..DEPTHS {
@@ -142,6 +132,6 @@ mod tests {
         let text = serde_json::to_string(&Fingerprint::first()).unwrap();
         assert_eq!(text, format!("\"{FIRST}\""));
         let read: Fingerprint = serde_json::from_str(&text).unwrap();
-        assert!(read.is_first());
+        assert_eq!(read, Fingerprint::first());
     }
 }

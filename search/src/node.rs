@@ -96,6 +96,19 @@ pub struct Node {
 
 const _: () = assert!(size_of::<Node>() == 28);
 
+impl Node {
+    /// Returns the node of the well with which a search begins. `lines` is the number of lines cleared
+    /// before.
+    pub fn first(geometry: Geometry, well: &Well, lines: u16) -> Node {
+        Node {
+            score: 0,
+            well: NodeWell::pack(geometry, well),
+            lines,
+            hint: 0,
+        }
+    }
+}
+
 /// A digest of a set of nodes: the sum, modulo 2^128, of a 128-bit hash of each node over all of its
 /// fields. It depends neither on the order of the nodes nor on their division into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -28,12 +28,7 @@ impl Beam {
     fn new(geometry: Geometry, game: &[Well], kind: EvaluatorKind, layout: ShardLayout) -> Beam {
         let emulator = Emulator::new(geometry, Rules::default());
         let spec = EvaluatorSpec::new(kind, Quiescence::Off);
-        let first = Node {
-            score: 0,
-            well: NodeWell::pack(geometry, game.last().unwrap()),
-            lines: 0,
-            hint: 0,
-        };
+        let first = Node::first(geometry, game.last().unwrap(), 0);
         Beam {
             step: Step::new(&emulator, spec, layout, 2).unwrap(),
             emulator,

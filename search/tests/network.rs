@@ -6,8 +6,8 @@
 use hatebeam_game::{Children, Clears, Emulator, Follow, Geometry, Piece, Rules, SimdLevel, Well};
 use hatebeam_search::{
     CLEARS_FEATURES, Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, FEATURES,
-    FeatureLister, Frontier, Network, NetworkError, NetworkWeights, Node, NodeWell, Quiescence,
-    ShardLayout, Step, Weights,
+    FeatureLister, Frontier, Network, NetworkError, NetworkWeights, Node, Quiescence, ShardLayout,
+    Step,
 };
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -160,28 +160,21 @@ fn network_sees_clears_if_a_weight_depends_on_them() {
 #[test]
 fn features_match_the_definition() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let mut lister = FeatureLister::new(&emulator, true);
-    let mut wells = WELLS.iter();
-    lister.list(&WELLS, |features| {
-        let mut features = features.to_vec();
-        features.sort_unstable();
-        let well = wells.next().unwrap();
-        assert_eq!(
-            features,
-            features_by_definition(&emulator, well),
-            "{well:?}"
-        );
-    });
-    assert!(wells.next().is_none());
-    let mut without = FeatureLister::new(&emulator, false);
-    let mut wells = WELLS.iter();
-    without.list(&WELLS, |features| {
-        let mut features = features.to_vec();
-        features.sort_unstable();
-        let mut expected = features_by_definition(&emulator, wells.next().unwrap());
-        expected.retain(|&feature| !CLEARS_FEATURES.contains(&(feature as usize)));
-        assert_eq!(features, expected);
-    });
+    for sees_clears in [true, false] {
+        let mut lister = FeatureLister::new(&emulator, sees_clears);
+        let mut wells = WELLS.iter();
+        lister.list(&WELLS, |features| {
+            let mut features = features.to_vec();
+            features.sort_unstable();
+            let well = wells.next().unwrap();
+            let mut expected = features_by_definition(&emulator, well);
+            if !sees_clears {
+                expected.retain(|&feature| !CLEARS_FEATURES.contains(&(feature as usize)));
+            }
+            assert_eq!(features, expected, "{well:?}");
+        });
+        assert!(wells.next().is_none());
+    }
 }
 
 #[test]
@@ -230,9 +223,10 @@ fn check_floors(mut evaluator: Evaluator) -> usize {
 
 #[test]
 fn scores_from_a_floor_are_exact_or_below_the_floor() {
-    let shipped = Network::find(Network::shipped("network").unwrap().digest()).unwrap();
+    let shipped = Network::shipped("network").unwrap();
     let networks = NETWORKS.iter().chain(&*WITHOUT_CLEARS);
-    for (network, least_skipped) in networks.zip([0, 0, 0, 0]).chain([(&shipped, 100)]) {
+    let networks = networks.map(|network| (network, 0));
+    for (network, least_skipped) in networks.chain([(shipped, 100)]) {
         for level in SimdLevel::available() {
             let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
             for quiescence in Quiescence::ALL {
@@ -328,12 +322,7 @@ fn children_with_chains(emulator: &Emulator) -> Vec<Well> {
     let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::First);
     let layout = ShardLayout::local(60);
     let step = Step::new(emulator, spec, layout, 1).unwrap();
-    let root = Node {
-        score: 0,
-        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    };
+    let root = Node::first(GEOMETRY, &Well::EMPTY, 0);
     let mut frontier = Frontier::new(0, [root], layout);
     let (mut children, mut wells) = (Children::new(), Vec::new());
     for depth in 0..100 {
@@ -360,12 +349,7 @@ fn quiescence_of_batch_matches_quiescence_of_each_well() {
     ];
     for kind in [EvaluatorKind::Patterns, EvaluatorKind::Knewjade, shipped] {
         let evaluator = |quiescence| {
-            let weights = Weights::default();
-            let spec = EvaluatorSpec {
-                kind,
-                weights,
-                quiescence,
-            };
+            let spec = EvaluatorSpec::new(kind, quiescence);
             Evaluator::new(&emulator, &spec).unwrap()
         };
         let mut plain = evaluator(Quiescence::Off);
@@ -395,15 +379,8 @@ fn cached_sums_do_not_change_scores() {
     for level in SimdLevel::available() {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
         for kind in [EvaluatorKind::Patterns, shipped] {
-            let evaluator = || {
-                let (weights, quiescence) = (Weights::default(), Quiescence::Off);
-                let spec = EvaluatorSpec {
-                    kind,
-                    weights,
-                    quiescence,
-                };
-                Evaluator::new(&emulator, &spec).unwrap()
-            };
+            let spec = EvaluatorSpec::new(kind, Quiescence::Off);
+            let evaluator = || Evaluator::new(&emulator, &spec).unwrap();
             let mut scores = Vec::new();
             let lines = vec![3; WELLS.len()];
             evaluator().score(&WELLS, &lines, &mut scores);

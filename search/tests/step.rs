@@ -22,12 +22,7 @@ fn root() -> Node {
 }
 
 fn root_of(geometry: Geometry) -> Node {
-    Node {
-        score: 0,
-        well: NodeWell::pack(geometry, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    }
+    Node::first(geometry, &Well::EMPTY, 0)
 }
 
 fn step(step: &Step, frontier: &Frontier) -> Frontier {

@@ -10,7 +10,7 @@
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
-    EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step,
+    EvaluatorKind, EvaluatorSpec, Frontier, Node, Quiescence, ShardLayout, Step,
 };
 use rocksdb::{BlockBasedOptions, DBCompressionType, Options, SstFileWriter};
 use std::error::Error;
@@ -23,12 +23,7 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let spec = EvaluatorSpec::new(EvaluatorKind::Patterns, Quiescence::Off);
     let step = Step::new(&emulator, spec, ShardLayout::local(width), 2)?;
-    let root = Node {
-        score: 0,
-        well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    };
+    let root = Node::first(Geometry::STANDARD, &Well::EMPTY, 0);
     let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
     while frontier.depth < DEPTH {
         let next = step.run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0));

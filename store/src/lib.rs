@@ -3,7 +3,7 @@
 //!
 //! A *run* is a folder ([`RunStore`]). It contains a manifest that describes the search, one record
 //! per *depth* (number of pieces placed), and the wells of each depth in RocksDB tables.
-//! [`path_to`] finds the path from the first well of a run to a given well, and [`list_runs`]
+//! [`PathSearch`] finds the path from the first well of a run to a given well, and [`list_runs`]
 //! lists the runs in a folder. [`ShardTables`] stores the tables of individual shards for a cluster
 //! worker.
 //!
@@ -28,7 +28,7 @@ pub use files::{
 };
 pub use hatebeam_search::DepthRecord;
 pub use parallel::in_parallel;
-pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of, path_to};
+pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of};
 pub use run::{
     DEPTHS, FORMAT, LOCK, MANIFEST, NewDepth, RunList, RunStore, RunSummary, StoredHead,
     UnreadableRun, list_runs, take_lock,

@@ -82,20 +82,6 @@ pub struct Path {
     pub joined: Option<u32>,
 }
 
-/// Returns the wells from the first depth of the run to `well` at `depth`. Each well is a child of
-/// its predecessor under the rules of HATETRIS Mild.
-///
-/// # Errors
-/// Returns the same errors as [`PathSearch::resume`].
-pub fn path_to<L: Lookup>(
-    store: &L,
-    backward: &mut Backward,
-    depth: u32,
-    well: &NodeWell,
-) -> Result<Path, StoreError> {
-    PathSearch::new(depth, *well).resume(store, backward)
-}
-
 /// Returns the parent of a node at `depth` on its path. The tables of the previous depth must be kept.
 ///
 /// # Errors
@@ -535,7 +521,8 @@ mod tests {
         let well = NodeWell::pack(Geometry::STANDARD, &well);
         let mut error = |before| {
             let run = Gap::between(before, last);
-            path_to(&run, &mut backward, last, &well).unwrap_err()
+            let mut path = PathSearch::new(last, well);
+            path.resume(&run, &mut backward).unwrap_err()
         };
         let refused = error(0);
         assert!(

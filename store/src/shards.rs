@@ -15,9 +15,7 @@ use crate::files::empty_dir;
 use crate::table::{self, DB_DIR, Key, TABLES, TableWriter};
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, Node, NodeWell};
-use rocksdb::{
-    Cache, DBWithThreadMode, IngestExternalFileOptions, MultiThreaded, Options, ReadOptions,
-};
+use rocksdb::{Cache, DBWithThreadMode, IngestExternalFileOptions, MultiThreaded, Options};
 use std::path::{Path, PathBuf};
 
 const CACHE_BYTES: usize = 32 << 20;
@@ -163,12 +161,7 @@ impl ShardTables {
     /// [`StoreError::DamagedDepth`] if a table is damaged, or [`StoreError::Io`] if it cannot be read.
     pub fn visit(&self, depth: u32, visit: &mut dyn FnMut(&Node)) -> Result<(), StoreError> {
         let family = self.family(depth)?;
-        let mut options = ReadOptions::default();
-        options.fill_cache(false);
-        options.set_readahead_size(2 << 20);
-        if let Some(next) = depth.checked_add(1) {
-            options.set_iterate_upper_bound(next.to_be_bytes());
-        }
+        let options = table::scan_options(depth);
         let mut cursor = self.db.raw_iterator_cf_opt(&family, options);
         cursor.seek(depth.to_be_bytes());
         while let Some((key, value)) = cursor.item() {

@@ -37,7 +37,8 @@ use crate::run::NewDepth;
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, MAX_LINES, Node, NodeWell};
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, LiveFile, LogLevel, Options, SstFileWriter,
+    BlockBasedOptions, Cache, DB, DBCompressionType, LiveFile, LogLevel, Options, ReadOptions,
+    SstFileWriter,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -183,6 +184,17 @@ pub(crate) fn options(cache: &Cache) -> Options {
     // Without paranoid checks, other depths remain readable if a table is missing or incomplete.
     // Reading the damaged table still returns an error.
     options.set_paranoid_checks(false);
+    options
+}
+
+/// Returns the options for reading all entries of a depth once.
+pub(crate) fn scan_options(depth: u32) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.fill_cache(false);
+    options.set_readahead_size(2 << 20);
+    if let Some(next) = depth.checked_add(1) {
+        options.set_iterate_upper_bound(next.to_be_bytes());
+    }
     options
 }
 

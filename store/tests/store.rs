@@ -7,8 +7,8 @@ use hatebeam_search::{
     Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step,
 };
 use hatebeam_store::{
-    ColumnFamilies, DepthRecord, Lookup, NewDepth, RunStore, ShardTables, StoreError, list_runs,
-    path_to, write_whole,
+    ColumnFamilies, DepthRecord, Lookup, NewDepth, PathSearch, RunStore, ShardTables, StoreError,
+    list_runs, write_whole,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -20,12 +20,7 @@ fn frontiers(geometry: Geometry, width: usize, depths: u32) -> Vec<Frontier> {
     let emulator = Emulator::new(geometry, Rules::default());
     let spec = EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off);
     let step = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
-    let root = Node {
-        score: 0,
-        well: NodeWell::pack(geometry, &Well::EMPTY),
-        lines: 0,
-        hint: 0,
-    };
+    let root = Node::first(geometry, &Well::EMPTY, 0);
     let mut all = vec![Frontier::new(0, [root], ShardLayout::local(width))];
     for _ in 0..depths {
         let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -144,7 +139,7 @@ fn commit_group(
         shards: shards(frontier),
         keep: keep(frontier.depth),
     });
-    store.commit_group(depths.collect(), 2)
+    store.commit_group(depths.collect(), None, 2)
 }
 
 #[test]
@@ -208,14 +203,14 @@ fn crash_leaves_a_commit_and_its_drop_of_an_earlier_depth_or_none_of_them() {
         shards: shards(&frontiers[depth]),
         keep: true,
     };
-    let error = store.commit_group_and_drop(vec![next(11)], Some(99), 2);
+    let error = store.commit_group(vec![next(11)], Some(99), 2);
     assert!(matches!(error, Err(StoreError::NoDepth { depth: 99 })));
     check(&store, &frontiers[..11]);
 
     let records = dir.join("depths.jsonl");
     let before = fs::read(&records).unwrap().len();
     let group = vec![next(11), next(12)];
-    store.commit_group_and_drop(group, Some(10), 2).unwrap();
+    store.commit_group(group, Some(10), 2).unwrap();
     let expected: Vec<u32> = (0..10).chain([11, 12]).collect();
     assert_eq!(kept(&store), expected);
     assert!(matches!(store.load(10), Err(StoreError::Dropped { .. })));
@@ -312,7 +307,7 @@ fn rejected_group_changes_nothing() {
         shards: shards(nodes),
         keep: true,
     });
-    let error = store.commit_group(depths.collect(), 2).unwrap_err();
+    let error = store.commit_group(depths.collect(), None, 2).unwrap_err();
     assert!(
         matches!(error, StoreError::BadRecord { depth: 5, .. }),
         "{error}"
@@ -595,7 +590,8 @@ fn paths_cross_dropped_depths_and_depths_can_be_removed() {
     // Depths 40 and 36 have tables, but depth 39 was dropped.
     for frontier in [&frontiers[40], &frontiers[36], &frontiers[39]] {
         for node in frontier.nodes().step_by(271) {
-            let path = path_to(&store, &mut backward, frontier.depth, &node.well).unwrap();
+            let mut path = PathSearch::new(frontier.depth, node.well);
+            let path = path.resume(&store, &mut backward).unwrap();
             assert_eq!(path.wells.len(), frontier.depth as usize + 1);
             for pair in path.wells.windows(2) {
                 emulator.expand(&pair[0], &mut children);
@@ -625,16 +621,16 @@ fn hints_reduce_lookups_to_about_one_per_depth() {
     let mut backward = Backward::new(&emulator);
     let (mut lookups, mut depths) = (0, 0);
     for node in frontiers[50].nodes().step_by(97) {
-        lookups += path_to(&store, &mut backward, 50, &node.well)
-            .unwrap()
-            .lookups;
+        let mut path = PathSearch::new(50, node.well);
+        lookups += path.resume(&store, &mut backward).unwrap().lookups;
         depths += 51;
     }
     assert!(
         lookups * 10 < depths * 11,
         "{lookups} lookups in {depths} depths"
     );
-    let error = path_to(&store, &mut backward, 50, &NodeWell::default()).unwrap_err();
+    let mut path = PathSearch::new(50, NodeWell::default());
+    let error = path.resume(&store, &mut backward).unwrap_err();
     assert!(matches!(error, StoreError::NoWell { .. }), "{error}");
 }
 

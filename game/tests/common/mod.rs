@@ -6,6 +6,15 @@ use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well}
 use serde::Deserialize;
 use std::path::PathBuf;
 
+/// The rules of the current game.
+pub(crate) const STANDARD: Rules = Rules {
+    clear_above_bar: false,
+};
+/// The rules in which full rows are removed even if the locked piece extends above the bar.
+pub(crate) const ABOVE_BAR: Rules = Rules {
+    clear_above_bar: true,
+};
+
 /// Returns the text of a file in `tests/vectors`.
 pub(crate) fn vector(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -1,17 +1,12 @@
 //! Tests of stores in folders.
 
-use crate::suite::{conforms, measure, names_in};
+use crate::suite::{CONDITIONAL, conforms, measure, names_in};
 use bytes::Bytes;
-use hatebeam_objects::{Condition, ObjectError, Objects, Options, Probe};
+use hatebeam_objects::{Condition, ObjectError, Objects, Options};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use tokio::task::JoinSet;
-
-const CONDITIONAL: Probe = Probe {
-    if_absent: true,
-    if_is: true,
-};
 
 async fn open(dir: &Path) -> Objects {
     Objects::open(dir.to_str().unwrap(), &Options::default())

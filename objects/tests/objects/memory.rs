@@ -1,18 +1,13 @@
 //! Tests of stores in memory and of injected faults.
 
-use crate::suite::conforms;
+use crate::suite::{CONDITIONAL, conforms};
 use bytes::Bytes;
 use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook, Operation};
-use hatebeam_objects::{Condition, Memory, ObjectError, Objects, Options, Probe, Random};
+use hatebeam_objects::{Condition, Memory, ObjectError, Objects, Options, Random};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
-
-const CONDITIONAL: Probe = Probe {
-    if_absent: true,
-    if_is: true,
-};
 
 fn options(seed: u64) -> Options {
     Options {

@@ -1,6 +1,6 @@
 //! Tests of stores on S3 servers.
 
-use crate::suite::{conforms, measure};
+use crate::suite::{CONDITIONAL, conforms, measure};
 use crate::support::servers::{Server, free_port};
 use bytes::Bytes;
 use hatebeam_objects::{ObjectError, Objects, Options, Probe};
@@ -19,15 +19,11 @@ fn in_parts(server: &Server) -> Options {
 async fn moto_passes_the_store_suite() {
     let Some(server) = Server::moto() else { return };
     let options = in_parts(&server);
-    let probe = Probe {
-        if_absent: true,
-        if_is: true,
-    };
     for prefix in ["", "some/prefix/"] {
         let objects = Objects::open(&server.location(prefix), &options)
             .await
             .unwrap();
-        conforms(&objects, 1100, probe).await;
+        conforms(&objects, 1100, CONDITIONAL).await;
     }
 }
 

@@ -6,6 +6,12 @@ use std::path::Path;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
+/// The result of probing a store that honors all conditions.
+pub(crate) const CONDITIONAL: Probe = Probe {
+    if_absent: true,
+    if_is: true,
+};
+
 pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let words = (0..bytes.div_ceil(8)).flat_map(|_| {

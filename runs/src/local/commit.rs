@@ -25,15 +25,6 @@ pub struct GroupLimits {
     pub bytes: usize,
 }
 
-impl GroupLimits {
-    /// Limits with which each depth is committed on its own.
-    pub const ONE_DEPTH: GroupLimits = GroupLimits {
-        time: Duration::ZERO,
-        depths: 1,
-        bytes: 0,
-    };
-}
-
 impl Default for GroupLimits {
     /// Returns limits of one second, 4096 depths and 16 MiB.
     fn default() -> GroupLimits {
@@ -249,7 +240,7 @@ fn commit(
     });
     let previous = store.depths().last().map(|record| record.depth);
     let dropped = previous.filter(|&previous| !keeps(previous));
-    store.commit_group_and_drop(group.collect(), dropped, settings.threads)?;
+    store.commit_group(group.collect(), dropped, settings.threads)?;
     Ok(store.depths()[before..].to_vec())
 }
 
@@ -304,8 +295,5 @@ mod tests {
         assert!(is_full(&[1, 1, 1], 0));
         assert!(!is_full(&[1, 8], 0));
         assert!(is_full(&[1, 9], 0));
-        let mut group = Group::default();
-        group.push(depth(1, start));
-        assert!(group.is_full(&GroupLimits::ONE_DEPTH, start));
     }
 }

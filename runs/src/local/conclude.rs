@@ -7,7 +7,7 @@ use hatebeam_report::GameFile;
 use hatebeam_store::StoreError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 use thiserror::Error;
 
 /// Parameters of [`Run::conclude`].
@@ -72,7 +72,7 @@ impl Run {
         warn: &mut (dyn FnMut(String) + Send),
     ) -> Result<SearchResult, ConcludeError> {
         let SearchEnd { name, now, .. } = *search;
-        let started = clock();
+        let started = super::search::now();
         let read_back = match search.end {
             EndReason::Interrupted => ReadBack::Interrupted,
             _ => self.read_back(search, warn)?,
@@ -82,7 +82,7 @@ impl Run {
         };
         let (end, game) = match &read_back {
             ReadBack::Game(game) => {
-                let took = clock().duration_since(started);
+                let took = started.elapsed();
                 let saved = self.save_game(name, game, search.end, took, now, &mut skip)?;
                 (search.end, Some(saved))
             }
@@ -126,12 +126,4 @@ impl Run {
             game => Ok(ReadBack::Game(Box::new(game?))),
         }
     }
-}
-
-#[allow(
-    clippy::disallowed_methods,
-    reason = "single-machine runs are never simulated, so they may read the real clock"
-)]
-fn clock() -> Instant {
-    Instant::now()
 }

@@ -235,11 +235,6 @@ impl Run {
         &self.store
     }
 
-    /// Returns a mutable reference to the store of the run.
-    pub fn store_mut(&mut self) -> &mut RunStore {
-        &mut self.store
-    }
-
     /// Returns the maximum number of rows cleared by any game so far.
     pub fn best_lines(&self) -> u32 {
         let records = self.store.depths().iter();

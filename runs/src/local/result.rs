@@ -159,7 +159,7 @@ impl Run {
     ///
     /// # Errors
     /// Returns a [`SaveError`] if the film of the game cannot be created or its replay cannot be written.
-    pub fn save_game(
+    pub(super) fn save_game(
         &self,
         name: &str,
         game: &BestGame,
@@ -265,7 +265,7 @@ impl Run {
     /// Returns the scores of the wells at the depth with the most wells, or the reason why they cannot be read.
     /// If several depths have the most wells, chooses the last one whose tables are kept. Returns `None` if
     /// none of them is kept.
-    pub fn scores(&self) -> Option<Result<Scores, String>> {
+    fn scores(&self) -> Option<Result<Scores, String>> {
         let records = self.store.depths();
         let most = records.iter().map(|record| record.count).max();
         let record = records

@@ -53,7 +53,7 @@ struct Clock {
     clippy::disallowed_methods,
     reason = "single-machine runs are never simulated, so they may read the real clock"
 )]
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }
 

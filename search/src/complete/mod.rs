@@ -335,7 +335,6 @@ impl Search<'_> {
         self.progress
             .level
             .store(number as u64 + 1, Ordering::Relaxed);
-        let threads = self.threads;
         // Sections take up to half of the memory. Each thread uses an equal share of the other half,
         // first to collect children and then to merge. Sorting may need as much memory as the
         // buffer itself, so a buffer takes half of this share.
@@ -344,11 +343,11 @@ impl Search<'_> {
         // Children differ from their parents mostly in the upper rows, which are in the lowest bits
         // of a key. So ranges that divide the parents evenly also divide the children approximately
         // evenly.
-        let starts = range_starts(level, 8 * threads);
+        let starts = range_starts(level, 8 * self.threads);
         let runs: Mutex<Vec<Vec<Section<K>>>> = Mutex::new(Vec::new());
         let blocks = level.blocks();
         let next = AtomicUsize::new(0);
-        self.on_threads(threads, || {
+        self.on_threads(|| {
             let mut gatherer = Gatherer::new(self, &starts, &runs, room);
             let mut keys = Vec::new();
             while let Some(&(section, block)) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -363,7 +362,7 @@ impl Search<'_> {
             gatherer.finish()
         })?;
         let runs = into_inner(runs);
-        self.merge(&runs, starts.len() + 1, room, threads)
+        self.merge(&runs, starts.len() + 1, room)
     }
 
     fn check_cancelled(&self) -> Result<(), SolveError> {
@@ -373,14 +372,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Runs `work` on `threads` threads, including the calling thread, and returns the first error.
+    /// Runs `work` on all threads, including the calling thread, and returns the first error.
     fn on_threads(
         &self,
-        threads: usize,
         work: impl Fn() -> Result<(), SolveError> + Sync,
     ) -> Result<(), SolveError> {
         std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+            let helpers: Vec<_> = (1..self.threads).map(|_| scope.spawn(&work)).collect();
             let mut result = work();
             for helper in helpers {
                 let other = helper
@@ -398,12 +396,11 @@ impl Search<'_> {
         runs: &[Vec<Section<K>>],
         ranges: usize,
         room: usize,
-        threads: usize,
     ) -> Result<Level<K>, SolveError> {
         let results: Vec<Mutex<Option<Merged<K>>>> =
             (0..ranges).map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
-        self.on_threads(threads, || {
+        self.on_threads(|| {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(result) = results.get(at) else {

@@ -7,7 +7,7 @@
 use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, rank, score_of};
 use super::layout::ShardLayout;
 use super::pool::on_threads;
-use super::{lock, sort};
+use super::{into_inner, lock, sort};
 use crate::node::{MAX_LINES, Node, NodeWell};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -175,8 +175,7 @@ impl Candidates {
             }
             lock(&sum).merge(&counts);
         });
-        sum.into_inner()
-            .unwrap_or_else(|poison| poison.into_inner())
+        into_inner(sum)
     }
 
     /// Finds the cut with which `width` children survive. All shards must be in this process.
@@ -282,14 +281,7 @@ impl Candidates {
             }
         };
         on_threads(threads, shards, work);
-        results
-            .into_iter()
-            .map(|shard| {
-                shard
-                    .into_inner()
-                    .unwrap_or_else(|poison| poison.into_inner())
-            })
-            .collect()
+        results.into_iter().map(into_inner).collect()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::candidates::Candidates;
 use super::cut::rank;
-use super::lock;
 use super::pool::on_threads;
+use super::{into_inner, lock};
 use crate::node::{Node, NodeWell};
 use crate::past::Past;
 use crate::record::ChangedPiece;
@@ -131,12 +131,7 @@ impl Edges {
                 *lock(result) = parents_of(past, &survivors[shard], &lock(&self.shards[shard]));
             }
         });
-        let results = results.into_iter().map(|result| {
-            result
-                .into_inner()
-                .unwrap_or_else(|poison| poison.into_inner())
-        });
-        let parents: Vec<u32> = results.flatten().collect();
+        let parents: Vec<u32> = results.into_iter().flat_map(into_inner).collect();
         (!parents.contains(&NONE)).then_some(parents)
     }
 }

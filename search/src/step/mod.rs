@@ -441,9 +441,7 @@ impl Step {
         if is_cancelled() {
             return Err(Cancelled);
         }
-        Ok(total
-            .into_inner()
-            .unwrap_or_else(|poison| poison.into_inner()))
+        Ok(into_inner(total))
     }
 }
 
@@ -469,4 +467,11 @@ fn sort(nodes: &mut [Node]) {
 /// Locks a mutex. Ignores poisoning, because a panic while the lock is held ends the step anyway.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// Returns the value of a mutex. Ignores poisoning like [`lock`].
+fn into_inner<T>(mutex: Mutex<T>) -> T {
+    mutex
+        .into_inner()
+        .unwrap_or_else(|poison| poison.into_inner())
 }

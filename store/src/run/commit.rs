@@ -36,36 +36,25 @@ impl RunStore {
             shards: shards.to_vec(),
             keep: true,
         };
-        self.commit_group(vec![depth], threads)
+        self.commit_group(vec![depth], None, threads)
     }
 
     /// Commits the next depths together. They must be consecutive and in ascending order, but the
-    /// first depth of a run can have any number. Uses up to `threads` threads.
+    /// first depth of a run can have any number. If `dropped` is given, also drops this earlier depth
+    /// like [`RunStore::drop_tables`]. Uses up to `threads` threads.
     ///
     /// All depths except the last one share a table, so dropping one of them drops all of them. A
-    /// crash leaves either all or none of the depths. After an error, none of them is committed.
+    /// crash leaves either all of these changes or none. After an error, none of the depths is committed.
     ///
     /// # Errors
     /// Returns [`StoreError::NotNext`] if a depth is not the next one, [`StoreError::BadRecord`]
     /// if the count or digest in a record does not match the nodes, and [`StoreError::Unsorted`]
     /// or [`StoreError::DuplicateWell`] if the shards are invalid. Returns
     /// [`StoreError::ReadOnly`], [`StoreError::DiskFull`] or another error if the files cannot be
-    /// written.
+    /// written. Returns the errors of [`RunStore::drop_tables`] for `dropped`. If only the deletion of its
+    /// tables has failed, the new depths are committed, and the next [open](RunStore::open) for writing
+    /// deletes the tables.
     pub fn commit_group(
-        &mut self,
-        depths: Vec<NewDepth<'_>>,
-        threads: usize,
-    ) -> Result<(), StoreError> {
-        self.commit_group_and_drop(depths, None, threads)
-    }
-
-    /// Commits the next depths like [`RunStore::commit_group`], and drops an earlier depth like
-    /// [`RunStore::drop_tables`]. A crash leaves either both changes or none.
-    ///
-    /// # Errors
-    /// Returns the errors of both methods. If only the deletion of the dropped tables has failed, the
-    /// new depths are committed, and the next [open](RunStore::open) for writing deletes the tables.
-    pub fn commit_group_and_drop(
         &mut self,
         depths: Vec<NewDepth<'_>>,
         dropped: Option<u32>,
@@ -316,7 +305,7 @@ impl RunStore {
     fn remove_result(&mut self) -> Result<(), StoreError> {
         self.check_writable()?;
         if self.manifest.result.is_some() {
-            self.write_result(None)?;
+            self.change_manifest(|manifest| manifest.result = None)?;
         }
         Ok(())
     }

@@ -212,7 +212,7 @@ impl RunStore {
     /// Returns [`StoreError::ReadOnly`] or another error if the manifest cannot be written.
     pub fn finish(&mut self, result: &Value) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.write_result(Some(result.clone()))
+        self.change_manifest(|manifest| manifest.result = Some(result.clone()))
     }
 
     /// Replaces the specification of the run atomically.
@@ -222,10 +222,6 @@ impl RunStore {
     pub fn set_spec(&mut self, spec: Value) -> Result<(), StoreError> {
         self.check_writable()?;
         self.change_manifest(|manifest| manifest.spec = spec)
-    }
-
-    fn write_result(&mut self, result: Option<Value>) -> Result<(), StoreError> {
-        self.change_manifest(|manifest| manifest.result = result)
     }
 
     /// Changes the manifest in memory after it has been written.

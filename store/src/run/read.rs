@@ -7,7 +7,7 @@ use crate::records::Records;
 use crate::table::{self, Key};
 use hatebeam_game::Geometry;
 use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
-use rocksdb::{Cache, DB, ReadOptions};
+use rocksdb::{Cache, DB};
 use std::path::PathBuf;
 
 /// Maximum number of nodes for which [`RunStore::load`] reserves memory in advance. The count in a
@@ -59,15 +59,9 @@ impl RunStore {
             file: None,
             reason,
         };
-        let mut options = ReadOptions::default();
-        options.fill_cache(false);
-        options.set_readahead_size(2 << 20);
-        if let Some(next) = depth.checked_add(1) {
-            options.set_iterate_upper_bound(next.to_be_bytes());
-        }
         let mut digest = Digest::default();
         let mut count = 0;
-        let mut cursor = db.raw_iterator_opt(options);
+        let mut cursor = db.raw_iterator_opt(table::scan_options(depth));
         cursor.seek(depth.to_be_bytes());
         while let Some((key, value)) = cursor.item() {
             let node = table::node_of(self.geometry, key, value)
