@@ -6,7 +6,7 @@ use crate::drop::DropRun;
 use crate::nes::{GameRules, Widths, play};
 use crate::weights::{DropPlayer, NesPlayer, WeightsFile};
 use hatebeam_tetris::Piece;
-use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight};
+use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight, TunedWeightError};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -37,14 +37,9 @@ pub enum RangeError {
     /// The span is not a positive number.
     #[error("span {0} is not positive")]
     Span(f64),
-    /// The player has no weight with this name.
-    #[error("unknown weight {name:?}: choose one of {known}")]
-    UnknownWeight {
-        /// The unknown name.
-        name: String,
-        /// All names, separated by commas.
-        known: String,
-    },
+    /// A name of a weight is unknown or occurs twice.
+    #[error(transparent)]
+    Weight(#[from] TunedWeightError),
 }
 
 /// Function that plays the game with the given number, using the given weights, and returns its score.
@@ -76,32 +71,21 @@ fn parameters(
     let greatest = start
         .iter()
         .fold(0.0, |greatest: f64, weight| greatest.max(weight.abs()));
+    let tuned = TunedWeight::chosen(tuned, names)?;
     let parameter = |weight: &TunedWeight| {
-        let Some(index) = names.iter().position(|name| *name == weight.name) else {
-            return Err(RangeError::UnknownWeight {
-                name: weight.name.clone(),
-                known: names.join(", "),
-            });
-        };
-        let start = start[index];
+        let index = names.iter().position(|name| *name == weight.name);
+        let start = start[index.expect("the names were checked")];
         let span = span.own * start.abs() + span.greatest * greatest;
-        Ok(weight.parameter(start, span))
+        weight.parameter(start, span)
     };
-    let all: Vec<TunedWeight> = names
-        .iter()
-        .map(|name| TunedWeight {
-            name: (*name).to_owned(),
-            range: None,
-        })
-        .collect();
-    let tuned = if tuned.is_empty() { &all } else { tuned };
-    tuned.iter().map(parameter).collect()
+    Ok(tuned.iter().map(parameter).collect())
 }
 
 impl<'a> GamesObjective<'a> {
     /// Creates the objective for an agent for dropped pieces: the mean number of rows that it clears in the games
     /// 0 to `games − 1`, and in further rounds in the games after them. If `tuned` is empty, all weights are tuned. An
-    /// evaluation stops between games when `cancel` is true. Returns an error if a weight in `tuned` is unknown.
+    /// evaluation stops between games when `cancel` is true. Returns an error if a weight in `tuned` is unknown or
+    /// occurs twice.
     pub fn drop(
         start: &DropPlayer,
         tuned: &[TunedWeight],
@@ -131,7 +115,8 @@ impl<'a> GamesObjective<'a> {
     /// Creates the objective for a search for Nintendo Tetris: the mean score of one game per list of pieces. Half the
     /// width of a weight's range is about `span` times its start value. There are no further rounds. If `tuned` is
     /// empty, all weights are tuned. An evaluation stops between games when `cancel` is true. Returns an error if the
-    /// weights cannot be tuned one by one, a weight in `tuned` is unknown, or `span` is not positive.
+    /// weights cannot be tuned one by one, a weight in `tuned` is unknown or occurs twice, or `span` is not
+    /// positive.
     pub fn nes(
         start: &NesPlayer,
         span: f64,

@@ -12,7 +12,7 @@ pub const MAX_WELLS: usize = 1_000_000;
 pub(crate) const PIECES: usize = Piece::ALL.len();
 
 /// Wells, and which of them each piece leads to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WellGraph {
     wells: Vec<Well>,
     index: HashMap<Well, u32>,
@@ -28,7 +28,7 @@ pub(crate) struct WellGraph {
 pub(crate) struct Move(u32);
 
 /// Lists in one vector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lists<T> {
     /// For each list, the end of its part of `items`.
     ends: Vec<u32>,
@@ -44,12 +44,7 @@ impl WellGraph {
         emulator: &Emulator,
         wells: impl IntoIterator<Item = Well>,
     ) -> Result<WellGraph, SpliceError> {
-        let mut graph = WellGraph {
-            wells: Vec::new(),
-            index: HashMap::new(),
-            children: Lists::new(std::iter::empty()),
-            origins: Lists::new(std::iter::empty()),
-        };
+        let mut graph = WellGraph::default();
         if graph.add(wells) {
             return Err(SpliceError::TooManyWells);
         }

@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn new(graph: &'a WellGraph, game: &[u32], seed: u64) -> Result<Walk<'a>, usize> {
         let mut walk = Walk {
             graph,
-            game: Vec::new(),
+            game: game.to_vec(),
             longest: game.to_vec(),
             places: vec![NO_PLACE; graph.len()],
             ranks: Vec::new(),
@@ -111,7 +111,16 @@ impl<'a> Walk<'a> {
             changes: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
         };
-        walk.restart(game)?;
+        for (place, &well) in game.iter().enumerate() {
+            walk.places[well as usize] = place as u32;
+            let rank = walk.rank(well, place);
+            let next = game.get(place + 1);
+            let follows = |next| rank < PIECES && graph.children(well, rank).contains(next);
+            if next.is_some_and(|next| !follows(next)) {
+                return Err(place);
+            }
+            walk.ranks.push(rank as u8);
+        }
         Ok(walk)
     }
 
@@ -143,22 +152,6 @@ impl<'a> Walk<'a> {
                 self.longest.clone_from(&self.game);
             }
         }
-    }
-
-    /// Replaces the game.
-    fn restart(&mut self, game: &[u32]) -> Result<(), usize> {
-        self.game = game.to_vec();
-        for (place, &well) in game.iter().enumerate() {
-            self.places[well as usize] = place as u32;
-            let rank = self.rank(well, place);
-            let next = game.get(place + 1);
-            let follows = |next| rank < PIECES && self.graph.children(well, rank).contains(next);
-            if next.is_some_and(|next| !follows(next)) {
-                return Err(place);
-            }
-            self.ranks.push(rank as u8);
-        }
-        Ok(())
     }
 
     /// Searches a way from a random place. The chance of each further loss is in units of 2⁻³².

@@ -15,38 +15,23 @@ fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn strs(args: &[String]) -> Vec<&str> {
-    args.iter().map(String::as_str).collect()
+fn tune_args<'a>(folder: &'a str, threads: &'a str) -> Vec<&'a str> {
+    let args = ["tune", folder, "--widths", "40,60", "--threads", threads];
+    [&args[..], &SMALL].concat()
 }
 
 #[test]
 fn killed_tuning_resumes_and_run_uses_tuned_weights() {
     let temp = tempfile::tempdir().unwrap();
-    let tune = |folder: &Path, threads: &str| {
-        let args = [
-            "tune",
-            &text(folder),
-            "--widths",
-            "40,60",
-            "--threads",
-            threads,
-        ]
-        .map(str::to_owned);
-        args.into_iter()
-            .chain(SMALL.map(str::to_owned))
-            .collect::<Vec<_>>()
-    };
-    let whole = temp.path().join("whole");
-    let args = tune(&whole, "1");
-    let output = run(&strs(&args)).silent_results();
+    let whole = text(&temp.path().join("whole"));
+    let output = run(&tune_args(&whole, "1")).silent_results();
     assert!(
         output.contains(" pieces  ") && output.contains("holes="),
         "{output}"
     );
 
-    let killed = temp.path().join("killed");
-    let args = tune(&killed, "2");
-    let args = strs(&args);
+    let killed = text(&temp.path().join("killed"));
+    let args = tune_args(&killed, "2");
     for milliseconds in [100, 300] {
         let mut tuning = command(&args).stdout(Stdio::null()).spawn().unwrap();
         sleep(Duration::from_millis(milliseconds));
@@ -54,11 +39,11 @@ fn killed_tuning_resumes_and_run_uses_tuned_weights() {
         tuning.wait().unwrap();
     }
     run(&args).silent_results();
-    let weights = |folder: &Path| fs::read_to_string(folder.join("weights.toml")).unwrap();
+    let weights = |folder: &str| fs::read_to_string(format!("{folder}/weights.toml")).unwrap();
     assert_eq!(weights(&whole), weights(&killed));
 
     let state = text(&temp.path().join("state"));
-    let file = text(&whole.join("weights.toml"));
+    let file = format!("{whole}/weights.toml");
     let output = run(&[
         "run",
         "--state",
@@ -102,6 +87,14 @@ fn quiescence_and_evaluator_of_start_file_are_used() {
     let error = run(&["tune", &folder, "--start", &start]).error(1);
     let expected = format!("{start}: cannot tune the evaluator patterns: ");
     assert!(error.starts_with(&expected), "{error}");
+    fs::write(&start, "[weights]\nholes = 1e9\n").unwrap();
+    let error = run(&["tune", &folder, "--start", &start]).error(1);
+    let expected = format!("{start}: the weight of holes");
+    assert!(error.starts_with(&expected), "{error}");
+    fs::remove_file(&start).unwrap();
+    let error = run(&["tune", &folder, "--start", &start]).error(1);
+    let expected = format!("cannot read the weights file {start} (--start): ");
+    assert!(error.starts_with(&expected), "{error}");
 }
 
 #[test]
@@ -110,6 +103,11 @@ fn invalid_options_are_refused() {
     let folder = text(temp.path());
     for (args, code, reason) in [
         (&["--weight", "hole"][..], 1, "unknown weight \"hole\""),
+        (
+            &["--weight", "holes", "--weight", "holes=1..5"],
+            1,
+            "\"holes\" is named twice",
+        ),
         (&["--weight", "holes=5..1"], 2, "is not a range"),
         (
             &["--weight", "holes=0..1e9"],

@@ -115,6 +115,20 @@ pub struct BeamSettings {
 }
 
 impl BeamSettings {
+    /// Returns the settings of a beam that starts with the empty well, without noise and without the loop rule, allows all
+    /// wells, and keeps only the last frontier.
+    pub fn new(width: usize, pieces: usize) -> BeamSettings {
+        BeamSettings {
+            start: Well::EMPTY,
+            width,
+            pieces,
+            noise: Noise::default(),
+            before: None,
+            allows: None,
+            keeps: false,
+        }
+    }
+
     /// Returns the first frontier.
     fn first(&self, geometry: Geometry) -> Depth {
         Depth {
@@ -371,7 +385,7 @@ impl Candidates {
         let found = &self.found;
         let key = |&index: &u32| {
             let candidate = &found[index as usize];
-            (std::cmp::Reverse(candidate.rank), candidate.well)
+            (Reverse(candidate.rank), candidate.well)
         };
         if order.len() > self.width {
             order.select_nth_unstable_by_key(self.width - 1, key);
@@ -529,13 +543,8 @@ mod tests {
 
     fn settings(width: usize, pieces: usize) -> BeamSettings {
         BeamSettings {
-            start: Well::EMPTY,
-            width,
-            pieces,
-            noise: Noise::default(),
-            before: None,
-            allows: None,
             keeps: true,
+            ..BeamSettings::new(width, pieces)
         }
     }
 

@@ -1,9 +1,9 @@
 //! Examinations: beam searches that measure a network. Their wells are not used for training.
 
-use crate::beam::{BeamSettings, Noise, run_beam};
+use crate::beam::{BeamSettings, run_beam};
 use crate::recipe::ExamRecipe;
 use crate::workers::run_in_threads;
-use hatebeam_game::{Emulator, Well};
+use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, Network};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub struct ExamResult {
     pub seconds: f64,
 }
 
-/// Runs the beam searches of an examination on up to `threads` threads. If `cancel` becomes `true`, the searches end early and their results are
-/// meaningless.
+/// Runs the beam searches of an examination on up to `threads` threads. If `cancel` becomes `true`, the searches end early
+/// and their results are meaningless.
 pub fn examine(
     emulator: &Emulator,
     network: &Arc<Network>,
@@ -36,15 +36,7 @@ pub fn examine(
         let start = Instant::now();
         let mut evaluator =
             Evaluator::with_network(emulator, Arc::clone(network), recipe.quiescence);
-        let settings = BeamSettings {
-            start: Well::EMPTY,
-            width,
-            pieces: recipe.pieces,
-            noise: Noise::default(),
-            before: None,
-            allows: None,
-            keeps: false,
-        };
+        let settings = BeamSettings::new(width, recipe.pieces);
         let beam = run_beam(emulator, &mut evaluator, &settings, cancel);
         ExamResult {
             width,

@@ -4,12 +4,10 @@ mod average;
 mod beam;
 mod exact;
 mod exam;
-mod flats;
 mod folder;
 mod games;
 mod labels;
 mod lookahead;
-mod mcts;
 mod model;
 mod random;
 mod recipe;
@@ -22,12 +20,10 @@ mod workers;
 pub use beam::{Beam, BeamSettings, Depth, Noise, Scorer, run_beam};
 pub use exact::{ExactGame, exact_game};
 pub use exam::{ExamResult, examine};
-pub use flats::{Clearability, FlatHeuristic, FlatScorer, FlatStatistics, Passes};
 pub use folder::{NETWORK, TrainingFolder};
 pub use games::{BuiltInGame, OWN_GAMES, PUBLIC_GAMES};
 pub use labels::{Sample, label_beam, lifetimes};
-pub use mcts::{Follow, Goal, Mcts, MctsGame, MctsSettings};
-pub use model::{Batch, Model, TrainStats};
+pub use lookahead::estimated_pieces;
 pub use recipe::{
     BeamRecipe, ExamRecipe, GameRecipe, Lookahead, OwnGamesRecipe, Player, Publish, Recipe,
     RecipeError, Stage, Start,

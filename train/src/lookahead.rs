@@ -5,7 +5,7 @@
 //! wells. So the targets of one generation depend on the network of the previous generation, and they are not limited
 //! by the length of any beam.
 
-use crate::beam::{BeamSettings, Noise, run_beam};
+use crate::beam::{BeamSettings, run_beam};
 use crate::labels::Sample;
 use crate::random::Random;
 use crate::recipe::Lookahead;
@@ -92,12 +92,7 @@ impl Searcher<'_> {
     fn target(&mut self, well: Well) -> f32 {
         let settings = BeamSettings {
             start: well,
-            width: self.lookahead.width,
-            pieces: self.lookahead.pieces,
-            noise: Noise::default(),
-            before: None,
-            allows: None,
-            keeps: false,
+            ..BeamSettings::new(self.lookahead.width, self.lookahead.pieces)
         };
         let beam = run_beam(self.emulator, &mut self.evaluator, &settings, self.cancel);
         let placed = beam.pieces() as f64;
@@ -122,7 +117,7 @@ impl Searcher<'_> {
 }
 
 /// Returns the number of pieces that corresponds to a network's value.
-pub(crate) fn estimated_pieces(value: i32) -> f64 {
+pub fn estimated_pieces(value: i32) -> f64 {
     // The result of `exp` differs between systems, so this code squares 1 + v/2^20 twenty times. With values below 6,
     // the relative error is below 2e-5.
     let value = f64::from(value) / f64::from(VALUE_ONE);
@@ -158,13 +153,8 @@ mod tests {
     /// Returns the frontiers of a narrow beam that died.
     fn frontiers() -> Vec<Vec<Well>> {
         let settings = BeamSettings {
-            start: Well::EMPTY,
-            width: 30,
-            pieces: 1000,
-            noise: Noise::default(),
-            before: None,
-            allows: None,
             keeps: true,
+            ..BeamSettings::new(30, 1000)
         };
         let beam = run_beam(&emulator(), &mut evaluator(), &settings, &CONTINUE);
         assert!(beam.died);

@@ -25,7 +25,7 @@ pub(crate) type Row = [f32; LANES];
 
 /// A batch of samples. Each sample is a list of active features and a target.
 #[derive(Default)]
-pub struct Batch {
+pub(crate) struct Batch {
     features: Vec<u32>,
     ends: Vec<u32>,
     targets: Vec<f32>,
@@ -33,27 +33,22 @@ pub struct Batch {
 
 impl Batch {
     /// Removes all samples.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.features.clear();
         self.ends.clear();
         self.targets.clear();
     }
 
     /// Adds a sample with its active features.
-    pub fn push(&mut self, features: &[u32], target: f32) {
+    pub(crate) fn push(&mut self, features: &[u32], target: f32) {
         self.features.extend_from_slice(features);
         self.ends.push(self.features.len() as u32);
         self.targets.push(target);
     }
 
     /// Returns the number of samples.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.targets.len()
-    }
-
-    /// Returns `true` if the batch contains no samples.
-    pub fn is_empty(&self) -> bool {
-        self.targets.is_empty()
     }
 
     fn sample(&self, index: usize) -> (&[u32], f32) {
@@ -65,23 +60,23 @@ impl Batch {
 
 /// Totals of the loss and the prediction error over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TrainStats {
+pub(crate) struct TrainStats {
     /// Number of samples.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// Sum of the losses.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// Sum of the prediction errors, each the prediction minus the target.
-    pub bias: f64,
+    pub(crate) bias: f64,
 }
 
 impl TrainStats {
     /// Returns the mean loss, or `None` if there are no samples.
-    pub fn mean_loss(&self) -> Option<f64> {
+    pub(crate) fn mean_loss(&self) -> Option<f64> {
         self.mean(self.loss)
     }
 
     /// Returns the mean prediction error, or `None` if there are no samples.
-    pub fn mean_bias(&self) -> Option<f64> {
+    pub(crate) fn mean_bias(&self) -> Option<f64> {
         self.mean(self.bias)
     }
 
@@ -107,7 +102,7 @@ fn huber(error: f32) -> f32 {
 
 /// A network in training: its weights, and for each weight the two moments of the Adam optimizer.
 #[derive(Clone, PartialEq)]
-pub struct Model {
+pub(crate) struct Model {
     /// The rows of the features, then the bias and the output weights.
     pub(crate) weights: Vec<Row>,
     pub(crate) moments: Vec<[Row; 2]>,
@@ -122,7 +117,7 @@ pub struct Model {
 
 impl Model {
     /// Creates a network with small random weights. The output weight of lane 0 is 1, and training never changes it.
-    pub fn new(seed: u64) -> Model {
+    pub(crate) fn new(seed: u64) -> Model {
         let mut random = Random::new(seed, 0, u32::MAX);
         let mut weights = vec![[0.0; LANES]; ROWS];
         for row in &mut weights[..FEATURES] {
@@ -188,7 +183,7 @@ impl Model {
     }
 
     /// Returns the value of a well with the given active features.
-    pub fn value(&self, features: &[u32]) -> f32 {
+    pub(crate) fn value(&self, features: &[u32]) -> f32 {
         self.output(&self.sum(features)).1
     }
 
@@ -264,12 +259,18 @@ impl Model {
     }
 
     /// Takes one training step on a batch with learning rate `rate`. Adds the losses before the step to `stats`.
-    pub fn train(&mut self, level: SimdLevel, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+    pub(crate) fn train(
+        &mut self,
+        level: SimdLevel,
+        batch: &Batch,
+        rate: f32,
+        stats: &mut TrainStats,
+    ) {
         train(level, self, batch, rate, stats);
     }
 
     /// Adds the losses of a batch to `stats` without training.
-    pub fn test(&self, batch: &Batch, stats: &mut TrainStats) {
+    pub(crate) fn test(&self, batch: &Batch, stats: &mut TrainStats) {
         for index in 0..batch.len() {
             let (features, target) = batch.sample(index);
             stats.add(self.value(features) - target);
@@ -374,14 +375,15 @@ mod tests {
         model
     }
 
+    fn loss(model: &Model, batch: &Batch) -> f64 {
+        let mut stats = TrainStats::default();
+        model.test(batch, &mut stats);
+        stats.mean_loss().unwrap()
+    }
+
     #[test]
     fn gradient_matches_finite_differences() {
         let (batch, mut model) = (batch(), model());
-        let loss = |model: &Model| {
-            let mut stats = TrainStats::default();
-            model.test(&batch, &mut stats);
-            stats.mean_loss().unwrap()
-        };
         let mut learning = model.clone();
         learning.backward(&batch, &mut TrainStats::default());
         let mut checked = 0;
@@ -393,7 +395,7 @@ mod tests {
                 let weight = model.weights[at][lane];
                 let mut moved = |by: f32| {
                     model.weights[at][lane] = weight + by;
-                    let moved = loss(&model);
+                    let moved = loss(&model, &batch);
                     model.weights[at][lane] = weight;
                     moved
                 };
@@ -434,12 +436,7 @@ mod tests {
     #[test]
     fn training_reduces_loss() {
         let (batch, mut model) = (batch(), model());
-        let loss = |model: &Model| {
-            let mut stats = TrainStats::default();
-            model.test(&batch, &mut stats);
-            stats.mean_loss().unwrap()
-        };
-        let before = loss(&model);
+        let before = loss(&model, &batch);
         for _ in 0..200 {
             model.train(
                 SimdLevel::Portable,
@@ -448,7 +445,7 @@ mod tests {
                 &mut TrainStats::default(),
             );
         }
-        assert!(loss(&model) < 0.1 * before);
+        assert!(loss(&model, &batch) < 0.1 * before);
     }
 
     #[test]

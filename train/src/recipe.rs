@@ -2,11 +2,8 @@
 //! searches and then trains the network on samples of their wells.
 
 use crate::games::{built_in_games, wells_of_game};
-use crate::trainer::GEOMETRY;
-use hatebeam_game::{Emulator, Rules};
 use hatebeam_search::{
-    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, MAX_HEADER_BYTES, Network, Quiescence,
-    Weights,
+    EvaluatorError, EvaluatorKind, EvaluatorSpec, MAX_HEADER_BYTES, Network, Quiescence, Weights,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -454,14 +451,8 @@ impl Recipe {
     /// Returns [`RecipeError`] if a setting or a weight is out of range, a game or the initial network is unknown, or games
     /// are used but none is listed.
     pub fn check(&self) -> Result<(), RecipeError> {
-        let numbers = self
-            .checked_numbers()
-            .into_iter()
-            .chain(self.checked_stages());
-        if let Some(bad) = numbers.into_iter().find(|number| !number.good) {
-            let Number { name, expected, .. } = bad;
-            return Err(RecipeError::Range { name, expected });
-        }
+        self.check_numbers()?;
+        self.check_stages()?;
         let bytes = serde_json::to_string(self)?.len();
         if bytes > MAX_RECIPE_BYTES {
             return Err(RecipeError::TooLong(bytes));
@@ -473,7 +464,7 @@ impl Recipe {
         }
         let beams = self.stages.iter().flat_map(|stage| &stage.beams);
         for beam in beams.filter(|beam| beam.player == Player::Knewjade) {
-            Evaluator::new(&Emulator::new(GEOMETRY, Rules::default()), &beam.knewjade())?;
+            beam.knewjade().check()?;
         }
         let own = self.own_games.iter().flat_map(|own| &own.first);
         for game in self.games.iter().map(|game| &game.name).chain(own) {
@@ -485,48 +476,37 @@ impl Recipe {
         Ok(())
     }
 
-    fn checked_numbers(&self) -> [Number; 13] {
-        let number = |name, good, expected| Number {
-            name,
-            good,
-            expected,
-        };
+    fn check_numbers(&self) -> Result<(), RecipeError> {
         let publish = self.publish.from >= 1 && self.publish.every >= 1;
         let many = |count: usize| (1..=1 << 28).contains(&count);
+        let buffer = (1..=1000).contains(&self.buffer);
+        let rate = self.rate.into_iter().all(is_share);
         let mut widths = self.exam.widths.iter();
         let exam = widths.all(|width| (1..=1 << 24).contains(width));
         let games = self.games.iter().all(|game| game.pieces != Some(0));
         let mut keep = self.own_games.iter().map(|own| own.keep);
         let keep = keep.all(|keep| (1..=1000).contains(&keep));
-        [
-            number("pieces", is_few(self.pieces), "give 1 to 1048576"),
-            number("samples", many(self.samples), "give 1 to 268435456"),
-            number("epoch", many(self.epoch), "give 1 to 268435456"),
-            number("publish", publish, "give at least 1"),
-            number("average", is_share(self.average), "give 0 to 1"),
-            number(
-                "buffer",
-                (1..=1000).contains(&self.buffer),
-                "give 1 to 1000",
-            ),
-            number("batch", is_few(self.batch), "give 1 to 1048576"),
-            number("rate", self.rate.into_iter().all(is_share), "give 0 to 1"),
-            number("exam.widths", exam, "give 1 to 16777216"),
-            number("exam.pieces", is_few(self.exam.pieces), "give 1 to 1048576"),
-            number("pieces of a game", games, "give at least 1"),
-            number("game_pieces", self.game_pieces >= 1, "give at least 1"),
-            number("keep", keep, "give 1 to 1000"),
-        ]
+        require(is_few(self.pieces), "pieces", "give 1 to 1048576")?;
+        require(many(self.samples), "samples", "give 1 to 268435456")?;
+        require(many(self.epoch), "epoch", "give 1 to 268435456")?;
+        require(publish, "publish", "give at least 1")?;
+        require(is_share(self.average), "average", "give 0 to 1")?;
+        require(buffer, "buffer", "give 1 to 1000")?;
+        require(is_few(self.batch), "batch", "give 1 to 1048576")?;
+        require(rate, "rate", "give 0 to 1")?;
+        require(exam, "exam.widths", "give 1 to 16777216")?;
+        require(is_few(self.exam.pieces), "exam.pieces", "give 1 to 1048576")?;
+        require(games, "pieces of a game", "give at least 1")?;
+        require(self.game_pieces >= 1, "game_pieces", "give at least 1")?;
+        require(keep, "keep", "give 1 to 1000")
     }
 
-    fn checked_stages(&self) -> [Number; 14] {
+    fn check_stages(&self) -> Result<(), RecipeError> {
         let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
         let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
-        let number = |name, good, expected| Number {
-            name,
-            good,
-            expected,
-        };
+        let full = all(&|stage| !stage.beams.is_empty());
+        let count = all(&|stage| stage.count() <= MAX_BEAMS);
+        let leaves = all(&|stage| is_share(stage.leaves as f32));
         let widths = beams(&|beam| {
             let [least, most] = beam.widths;
             1 <= least && least <= most && most <= 1 << 24
@@ -541,40 +521,44 @@ impl Recipe {
         let pieces = beams(&|beam| beam.pieces.is_none_or(is_few));
         let weights = beams(&|beam| beam.weights.is_none() || beam.player == Player::Knewjade);
         let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
-        let leaves = all(&|stage| is_share(stage.leaves as f32));
         let samples = all(&|stage| stage.game_samples <= 1 << 28);
-        let full = all(&|stage| !stage.beams.is_empty());
-        let count = all(&|stage| stage.count() <= MAX_BEAMS);
         let lookahead = all(&|stage| stage.lookahead.as_ref().is_none_or(Lookahead::is_valid));
-        [
-            number("stages", !self.stages.is_empty(), "give at least one"),
-            number("beams", full, "give each stage at least one"),
-            number("count", count, "give each stage at most 65536 beams"),
-            number("leaves", leaves, "give 0 to 1"),
-            number("widths", widths, "give 1 to 16777216, the smaller first"),
-            number("noise", noise, "give 0 to 1000"),
-            number("back", back, "give 1 to 1048576, the smaller first"),
-            number("longest", longest, "give at least 1"),
-            number(
-                "back, longest or rejoin",
-                starts,
-                "give them only to beams with `start = \"games\"`",
-            ),
-            number("pieces of a beam", pieces, "give 1 to 1048576"),
-            number(
-                "weights",
-                weights,
-                "give none to players other than `knewjade`",
-            ),
-            number("rate", rates, "give 0 to 1"),
-            number("game_samples", samples, "give at most 268435456"),
-            number(
-                "lookahead",
-                lookahead,
-                "give `width`, `pieces` and `best` 1 to 65536, `moves` at most 65536, `samples` at most 268435456, and \
-                 `discount` 0 to 1",
-            ),
-        ]
+        require(!self.stages.is_empty(), "stages", "give at least one")?;
+        require(full, "beams", "give each stage at least one")?;
+        require(count, "count", "give each stage at most 65536 beams")?;
+        require(leaves, "leaves", "give 0 to 1")?;
+        require(widths, "widths", "give 1 to 16777216, the smaller first")?;
+        require(noise, "noise", "give 0 to 1000")?;
+        require(back, "back", "give 1 to 1048576, the smaller first")?;
+        require(longest, "longest", "give at least 1")?;
+        require(
+            starts,
+            "back, longest or rejoin",
+            "give them only to beams with `start = \"games\"`",
+        )?;
+        require(pieces, "pieces of a beam", "give 1 to 1048576")?;
+        require(
+            weights,
+            "weights",
+            "give none to players other than `knewjade`",
+        )?;
+        require(rates, "rate", "give 0 to 1")?;
+        require(samples, "game_samples", "give at most 268435456")?;
+        require(
+            lookahead,
+            "lookahead",
+            "give `width`, `pieces` and `best` 1 to 65536, `moves` at most 65536, `samples` at most 268435456, and \
+             `discount` 0 to 1",
+        )
+    }
+}
+
+/// Returns an error that names a setting and a remedy, unless the setting is good.
+fn require(good: bool, name: &'static str, expected: &'static str) -> Result<(), RecipeError> {
+    if good {
+        Ok(())
+    } else {
+        Err(RecipeError::Range { name, expected })
     }
 }
 
@@ -599,13 +583,6 @@ impl BeamRecipe {
             ..EvaluatorSpec::new(EvaluatorKind::Knewjade, self.quiescence)
         }
     }
-}
-
-/// Result of checking one setting of a recipe.
-struct Number {
-    name: &'static str,
-    good: bool,
-    expected: &'static str,
 }
 
 impl Lookahead {

@@ -136,12 +136,11 @@ pub struct Trainer {
     network: Arc<Network>,
 }
 
-/// Returns the model before the first generation.
-fn initial_model(recipe: &Recipe) -> Result<Model, RecipeError> {
+/// Returns the model before the first generation of a valid recipe.
+fn initial_model(recipe: &Recipe) -> Model {
     let mut model = match &recipe.initial {
         Some(name) => {
-            let network = Network::shipped(name);
-            let network = network.ok_or_else(|| RecipeError::Network(name.clone()))?;
+            let network = Network::shipped(name).expect("the recipe was checked");
             Model::from_weights(&network.weights())
         }
         None => Model::new(recipe.seed),
@@ -149,7 +148,7 @@ fn initial_model(recipe: &Recipe) -> Result<Model, RecipeError> {
     if !recipe.clears {
         model.clear(CLEARS_FEATURES);
     }
-    Ok(model)
+    model
 }
 
 /// Returns the value that the network should predict for a number of pieces.
@@ -185,25 +184,24 @@ impl Trainer {
     /// # Errors
     /// Returns [`TrainError::Recipe`] if the recipe is not valid.
     pub fn new(recipe: Recipe) -> Result<Trainer, TrainError> {
-        let learning = initial_model(&recipe)?;
-        let playing = learning.weights.clone();
-        let published = Average::new();
+        recipe.check()?;
+        let learning = initial_model(&recipe);
         let models = Models {
+            playing: learning.weights.clone(),
             learning,
-            playing,
             previous: None,
-            published,
+            published: Average::new(),
         };
         Trainer::of(recipe, models, Vec::new(), Vec::new())
     }
 
+    /// Creates a training run with a valid recipe from its parts.
     pub(crate) fn of(
         recipe: Recipe,
         models: Models,
         buffer: Vec<Vec<Sample>>,
         records: Vec<GenerationRecord>,
     ) -> Result<Trainer, TrainError> {
-        recipe.check()?;
         let games = Games::new(&recipe)?;
         let player = quantise(&models.playing);
         let generation = records.len() as u32;
@@ -348,7 +346,7 @@ impl Trainer {
 
     /// Gives the network its initial weights, and drops all samples. The playing network becomes the previous one.
     fn reset(&mut self) {
-        let learning = initial_model(&self.recipe).expect("the recipe was checked");
+        let learning = initial_model(&self.recipe);
         let playing = std::mem::replace(&mut self.models.playing, learning.weights.clone());
         self.models.previous = Some(playing);
         let player = network(&self.recipe, &quantise(&learning.weights), &self.records);

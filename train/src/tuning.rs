@@ -1,11 +1,11 @@
 //! Tuning of the weights of the evaluator `knewjade`, based on the length of games in beam searches.
 
-use crate::beam::{BeamSettings, Noise, run_beam};
-use hatebeam_game::{Emulator, Geometry, Rules, Well};
+use crate::beam::{BeamSettings, run_beam};
+use hatebeam_game::{Emulator, Geometry, Rules};
 use hatebeam_search::{
     Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, Quiescence, Weights,
 };
-use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight};
+use hatebeam_tune::{Evaluation, Measured, Objective, Parameter, TunedWeight, TunedWeightError};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -35,17 +35,9 @@ const SPANS: [(&str, f64); 11] = [
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TuningError {
-    /// The evaluator has no weight with this name.
-    #[error("unknown weight {name:?}: choose one of {known}")]
-    UnknownWeight {
-        /// The unknown name.
-        name: String,
-        /// All names, separated by commas.
-        known: String,
-    },
-    /// A weight is named twice.
-    #[error("the weight {0:?} is named twice: give it once")]
-    Twice(String),
+    /// A name of a weight is unknown or occurs twice.
+    #[error(transparent)]
+    Weight(#[from] TunedWeightError),
     /// The evaluator refuses the minimum or the maximum of a range.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
@@ -76,26 +68,11 @@ impl BeamObjective {
         cancel: Arc<AtomicBool>,
     ) -> Result<BeamObjective, TuningError> {
         let weights = json!(start);
-        let all: Vec<TunedWeight> = SPANS
-            .iter()
-            .map(|(name, _)| TunedWeight {
-                name: (*name).to_owned(),
-                range: None,
-            })
-            .collect();
-        let tuned = if tuned.is_empty() { &all } else { tuned };
-        for (index, weight) in tuned.iter().enumerate() {
-            if tuned[..index].iter().any(|other| other.name == weight.name) {
-                return Err(TuningError::Twice(weight.name.clone()));
-            }
-        }
-        let parameters: Result<_, _> = tuned
-            .iter()
-            .map(|weight| parameter(weight, &weights))
-            .collect();
+        let tuned = TunedWeight::chosen(tuned, &SPANS.map(|(name, _)| name))?;
+        let parameters = tuned.iter().map(|weight| parameter(weight, &weights));
         let objective = BeamObjective {
             emulator: Emulator::new(Geometry::STANDARD, Rules::default()),
-            parameters: parameters?,
+            parameters: parameters.collect(),
             weights,
             quiescence,
             widths,
@@ -106,7 +83,7 @@ impl BeamObjective {
             |parameter: &Parameter| parameter.max,
         ] {
             let weights: Vec<f64> = objective.parameters.iter().map(limits).collect();
-            Evaluator::new(&objective.emulator, &objective.spec(&weights))?;
+            objective.spec(&weights).check()?;
         }
         Ok(objective)
     }
@@ -132,29 +109,16 @@ impl BeamObjective {
     fn pieces(&self, spec: &EvaluatorSpec, width: usize) -> usize {
         let evaluator = Evaluator::new(&self.emulator, spec);
         let mut evaluator = evaluator.expect("weights between the limits are valid");
-        let settings = BeamSettings {
-            start: Well::EMPTY,
-            width,
-            pieces: MAX_PIECES,
-            noise: Noise::default(),
-            before: None,
-            allows: None,
-            keeps: false,
-        };
+        let settings = BeamSettings::new(width, MAX_PIECES);
         run_beam(&self.emulator, &mut evaluator, &settings, &self.cancel).pieces()
     }
 }
 
-fn parameter(weight: &TunedWeight, start: &Value) -> Result<Parameter, TuningError> {
-    let found = SPANS.iter().find(|(name, _)| *name == weight.name);
-    let Some((name, span)) = found else {
-        return Err(TuningError::UnknownWeight {
-            name: weight.name.clone(),
-            known: SPANS.map(|(name, _)| name).join(", "),
-        });
-    };
+fn parameter(weight: &TunedWeight, start: &Value) -> Parameter {
+    let span = SPANS.iter().find(|(name, _)| *name == weight.name);
+    let (name, span) = span.expect("the names were checked");
     let start = start[name].as_f64().unwrap_or(0.0);
-    Ok(weight.parameter(start, *span))
+    weight.parameter(start, *span)
 }
 
 impl Objective for BeamObjective {
@@ -180,10 +144,7 @@ impl Objective for BeamObjective {
         let widths = self.widths.par_iter();
         let pieces: usize = widths.map(|&width| self.pieces(&spec, width)).sum();
         let is_cancelled = self.cancel.load(Ordering::Relaxed);
-        (!is_cancelled).then(|| Measured {
-            value: pieces as f64 / self.widths.len() as f64,
-            half_width: 0.0,
-        })
+        (!is_cancelled).then(|| Measured::exact(pieces as f64 / self.widths.len() as f64))
     }
 
     fn weights_file(&self, best: &Evaluation) -> String {
@@ -218,10 +179,14 @@ mod tests {
             name: name.to_owned(),
             range,
         };
-        let unknown = objective(&[weight("hole", None)]);
-        assert!(matches!(unknown, Err(TuningError::UnknownWeight { .. })));
-        let twice = objective(&[weight("holes", None), weight("holes", Some([0.0, 1.0]))]);
-        assert!(matches!(twice, Err(TuningError::Twice(name)) if name == "holes"));
+        let name_error = |tuned: &[TunedWeight]| match objective(tuned) {
+            Err(TuningError::Weight(error)) => error,
+            _ => panic!("{tuned:?} was not refused"),
+        };
+        let unknown = name_error(&[weight("hole", None)]);
+        assert!(matches!(unknown, TunedWeightError::Unknown { .. }));
+        let twice = name_error(&[weight("holes", None), weight("holes", Some([0.0, 1.0]))]);
+        assert_eq!(twice, TunedWeightError::Twice("holes".to_owned()));
         let far = objective(&[weight("holes", Some([0.0, 1e6]))]);
         assert!(matches!(far, Err(TuningError::Evaluator(_))));
         assert_eq!(objective(&[]).unwrap().parameters().len(), SPANS.len());

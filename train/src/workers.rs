@@ -1,7 +1,7 @@
 //! Threads that share a list of jobs.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
 
 /// Runs a job for each item on up to `threads` threads, and returns the results in the order of the items.
 pub(crate) fn run_in_threads<I: Sync, T: Send>(
@@ -9,27 +9,9 @@ pub(crate) fn run_in_threads<I: Sync, T: Send>(
     items: &[I],
     job: impl Fn(&I) -> T + Sync,
 ) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<T>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else { break };
-            let result = job(item);
-            *done[index]
-                .lock()
-                .unwrap_or_else(|poison| poison.into_inner()) = Some(result);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(items.len()) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let take = |slot: Mutex<Option<T>>| {
-        slot.into_inner()
-            .unwrap_or_else(|poison| poison.into_inner())
-    };
-    done.into_iter().filter_map(take).collect()
+    let threads = threads.min(items.len()).max(1);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.expect("the system can start threads");
+    // The durations of jobs differ a lot, so each job is a task of its own.
+    pool.install(|| items.par_iter().with_max_len(1).map(&job).collect())
 }

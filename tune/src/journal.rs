@@ -82,6 +82,16 @@ pub struct Measured {
     pub half_width: f64,
 }
 
+impl Measured {
+    /// Returns an exact value.
+    pub fn exact(value: f64) -> Measured {
+        Measured {
+            value,
+            half_width: 0.0,
+        }
+    }
+}
+
 /// Each further line of a journal.
 #[derive(Serialize, Deserialize)]
 struct Line {
@@ -279,10 +289,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let parameters = [Parameter::of_tests()];
-        let measured = Measured {
-            value: 1.0,
-            half_width: 0.0,
-        };
+        let measured = Measured::exact(1.0);
         let key = |at| (Point::nearest(&[at]), 0);
         let mut journal = Journal::open(&path, &parameters, json!(0)).unwrap();
         journal.add(key(0.25), measured).unwrap();
@@ -318,11 +325,7 @@ mod tests {
         let mut journal = Journal::open(&path, &[Parameter::of_tests()], json!(0)).unwrap();
         let before = std::fs::read(&path).unwrap();
         journal.length = MAX_BYTES;
-        let measured = Measured {
-            value: 1.0,
-            half_width: 0.0,
-        };
-        let refused = journal.add((Point::nearest(&[0.5]), 0), measured);
+        let refused = journal.add((Point::nearest(&[0.5]), 0), Measured::exact(1.0));
         assert!(matches!(refused, Err(JournalError::TooLarge { .. })));
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }

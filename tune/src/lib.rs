@@ -15,5 +15,5 @@ pub mod text;
 pub use folder::{FolderLock, FolderLockError, Objective, replace_file, sealed, tune, unsealed};
 pub use journal::{Journal, JournalError, MAX_EVALUATIONS, Measured};
 pub use method::{Method, UnknownMethod};
-pub use parameter::{GRID, Parameter, ParameterError, Point, TunedWeight};
+pub use parameter::{GRID, Parameter, ParameterError, Point, TunedWeight, TunedWeightError};
 pub use search::{Evaluation, Outcome, SearchError, Settings, search};

@@ -21,18 +21,14 @@ pub struct Parameter {
     pub max: f64,
 }
 
-/// Error for an invalid range of a parameter.
+/// Error for a parameter with an invalid range.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
-    "the range of {name} is {min} to {max} with start {start}: use finite numbers, with the minimum below the \
-     maximum and the start between them"
+    "the range of {} is {} to {} with start {}: use finite numbers, with the minimum below the maximum and the start \
+     between them",
+    .0.name, .0.min, .0.max, .0.start
 )]
-pub struct ParameterError {
-    name: String,
-    start: f64,
-    min: f64,
-    max: f64,
-}
+pub struct ParameterError(Parameter);
 
 /// Name of a weight to tune, and optionally its range.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +39,53 @@ pub struct TunedWeight {
     pub range: Option<[f64; 2]>,
 }
 
+/// Error for the names of weights to tune.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum TunedWeightError {
+    /// There is no weight with this name.
+    #[error("unknown weight {name:?}: choose one of {known}")]
+    Unknown {
+        /// The unknown name.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+    /// A weight is named twice.
+    #[error("the weight {0:?} is named twice: give it once")]
+    Twice(String),
+}
+
 impl TunedWeight {
+    /// Returns the weights in `tuned`, or if there are none, all weights with their default ranges. `names` are the names
+    /// of all weights.
+    ///
+    /// # Errors
+    /// Returns an error if a name in `tuned` is unknown or occurs twice.
+    pub fn chosen(
+        tuned: &[TunedWeight],
+        names: &[&str],
+    ) -> Result<Vec<TunedWeight>, TunedWeightError> {
+        for (index, TunedWeight { name, .. }) in tuned.iter().enumerate() {
+            if !names.contains(&name.as_str()) {
+                return Err(TunedWeightError::Unknown {
+                    name: name.clone(),
+                    known: names.join(", "),
+                });
+            }
+            if tuned[..index].iter().any(|other| other.name == *name) {
+                return Err(TunedWeightError::Twice(name.clone()));
+            }
+        }
+        if !tuned.is_empty() {
+            return Ok(tuned.to_vec());
+        }
+        let all = names.iter().map(|&name| TunedWeight {
+            name: name.to_owned(),
+            range: None,
+        });
+        Ok(all.collect())
+    }
+
     /// Creates the parameter of the weight. The default range is `start` plus or minus `span`. If `start` is outside
     /// the range, the nearest limit replaces it.
     pub fn parameter(&self, start: f64, span: f64) -> Parameter {
@@ -99,23 +141,11 @@ impl Parameter {
 
     /// Checks the range.
     pub(crate) fn check(&self) -> Result<(), ParameterError> {
-        let Parameter {
-            ref name,
-            start,
-            min,
-            max,
-        } = *self;
-        let is_finite = (max - min).is_finite();
-        if is_finite && min < max && (min..=max).contains(&start) {
+        let is_finite = (self.max - self.min).is_finite();
+        if is_finite && self.min < self.max && (self.min..=self.max).contains(&self.start) {
             return Ok(());
         }
-        let name = name.clone();
-        Err(ParameterError {
-            name,
-            start,
-            min,
-            max,
-        })
+        Err(ParameterError(self.clone()))
     }
 
     /// Returns the position of the start within the range, from 0 to 1.

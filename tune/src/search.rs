@@ -3,7 +3,6 @@
 use crate::journal::{Journal, JournalError, Measured};
 use crate::method::{Method, Plan};
 use crate::parameter::{Parameter, ParameterError, Point};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::cmp;
 use std::collections::HashMap;
@@ -13,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use thiserror::Error;
 
 /// Settings of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Optimization method.
     pub method: Method,
@@ -198,13 +197,7 @@ pub fn search(
         parameters,
         objective,
         on_value,
-        state: Mutex::new(State {
-            journal,
-            number: 0,
-            points: HashMap::new(),
-            best: None,
-            error: None,
-        }),
+        state: Mutex::new(State::new(journal)),
     };
     pool.install(|| {
         // The start is evaluated first, because some methods ignore it.
@@ -312,6 +305,16 @@ struct Total {
 }
 
 impl State {
+    fn new(journal: Journal) -> State {
+        State {
+            journal,
+            number: 0,
+            points: HashMap::new(),
+            best: None,
+            error: None,
+        }
+    }
+
     /// Records the values of the journal that the search has not asked for, such as those of another method.
     fn record_rest(&mut self, parameters: &[Parameter]) {
         for (key, measured) in self.journal.take_values() {
@@ -394,13 +397,9 @@ mod tests {
             value,
         } in values
         {
-            let measured = Measured {
-                value,
-                half_width: 0.0,
-            };
             let key = (Point::nearest(&[point]), round);
             let weights = key.0.values(parameters);
-            last = Some(state.record(key, weights, measured, true));
+            last = Some(state.record(key, weights, Measured::exact(value), true));
         }
         last.unwrap()
     }
@@ -410,13 +409,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let parameters = [Parameter::of_tests()];
-        let state = State {
-            journal: Journal::open(&path, &parameters, json!(0)).unwrap(),
-            number: 0,
-            points: HashMap::new(),
-            best: None,
-            error: None,
-        };
+        let state = State::new(Journal::open(&path, &parameters, json!(0)).unwrap());
         let before = std::fs::read(&path).unwrap();
         let (started, starts) = mpsc::channel();
         let (failed, fails) = mpsc::channel();
@@ -425,10 +418,7 @@ mod tests {
             let channels = channels.lock().unwrap();
             channels.0.send(()).unwrap();
             channels.1.recv().unwrap();
-            Some(Measured {
-                value: 1.0,
-                half_width: 0.0,
-            })
+            Some(Measured::exact(1.0))
         };
         let recorder = Recorder {
             parameters: &parameters,
@@ -452,12 +442,9 @@ mod tests {
     fn best_point_loses_its_rank_when_its_mean_falls() {
         let folder = tempfile::tempdir().unwrap();
         let parameters = [Parameter::of_tests()];
-        let state = |name| State {
-            journal: Journal::open(&folder.path().join(name), &parameters, json!(0)).unwrap(),
-            number: 0,
-            points: HashMap::new(),
-            best: None,
-            error: None,
+        let state = |name| {
+            let journal = Journal::open(&folder.path().join(name), &parameters, json!(0));
+            State::new(journal.unwrap())
         };
         let of = |point, round, value| Value {
             point,
@@ -489,18 +476,9 @@ mod tests {
     fn values_of_earlier_searches_count_once() {
         let folder = tempfile::tempdir().unwrap();
         let parameters = [Parameter::of_tests()];
-        let mut state = State {
-            journal: Journal::open(&folder.path().join("journal"), &parameters, json!(0)).unwrap(),
-            number: 0,
-            points: HashMap::new(),
-            best: None,
-            error: None,
-        };
+        let journal = Journal::open(&folder.path().join("journal"), &parameters, json!(0));
+        let mut state = State::new(journal.unwrap());
         let key = |point, round| (Point::nearest(&[point]), round);
-        let measured = |value| Measured {
-            value,
-            half_width: 0.0,
-        };
         // The first round of the last point is missing.
         let values = [
             (0.25, 0, 9.0),
@@ -509,12 +487,10 @@ mod tests {
             (1.0, 1, 99.0),
         ];
         for (point, round, value) in values {
-            state
-                .journal
-                .add(key(point, round), measured(value))
-                .unwrap();
+            let measured = Measured::exact(value);
+            state.journal.add(key(point, round), measured).unwrap();
         }
-        state.record(key(0.75, 0), vec![0.75], measured(4.0), false);
+        state.record(key(0.75, 0), vec![0.75], Measured::exact(4.0), false);
         state.record_rest(&parameters);
         let best = state.best.unwrap();
         assert_eq!(

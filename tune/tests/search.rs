@@ -38,13 +38,6 @@ fn hill(weights: &[f64]) -> f64 {
     -squares - (distance[0] + distance[1]).powi(2)
 }
 
-fn exact(value: f64) -> Measured {
-    Measured {
-        value,
-        half_width: 0.0,
-    }
-}
-
 fn settings(method: Method, evaluations: usize, threads: usize) -> Settings {
     Settings {
         method,
@@ -67,7 +60,7 @@ fn run(
     let journal = Journal::open(&folder.join("journal"), &parameters, json!("hill"))?;
     let objective = |weights: &[f64], _round: usize| {
         let number = calls.fetch_add(1, Ordering::Relaxed);
-        (number < limit).then(|| exact(hill(weights)))
+        (number < limit).then(|| Measured::exact(hill(weights)))
     };
     search(&parameters, settings, journal, true, &objective, &|_| ()).into_best()
 }
@@ -82,8 +75,8 @@ fn methods_approach_maximum() {
     let start = hill(&[0.0, 5.0, 0.5]);
     for method in Method::ALL {
         let best = best(&settings(method, 600, 2));
-        assert!(best.value > 0.02 * start, "{method}: {best:?}");
-        assert_eq!(best.value, hill(&best.weights), "{method}");
+        assert!(best.value > 0.02 * start, "{method:?}: {best:?}");
+        assert_eq!(best.value, hill(&best.weights), "{method:?}");
     }
 }
 
@@ -131,7 +124,7 @@ fn result_does_not_depend_on_thread_count() {
         assert_eq!(
             (one.weights, one.value),
             (three.weights, three.value),
-            "{method}"
+            "{method:?}"
         );
     }
 }
@@ -148,7 +141,10 @@ fn interrupted_search_resumes_from_journal() {
         let folder = tempfile::tempdir().unwrap();
         let calls = AtomicUsize::new(0);
         let stopped = run(folder.path(), &settings, 60, &calls);
-        assert!(matches!(stopped, Err(SearchError::Interrupted)), "{method}");
+        assert!(
+            matches!(stopped, Err(SearchError::Interrupted)),
+            "{method:?}"
+        );
         // Simulates a crash that leaves an incomplete last line.
         let journal = folder.path().join("journal");
         let text = fs::read(&journal).unwrap();
@@ -158,12 +154,12 @@ fn interrupted_search_resumes_from_journal() {
         assert_eq!(
             (resumed.weights, resumed.value),
             (expected.weights, expected.value),
-            "{method}"
+            "{method:?}"
         );
         assert_eq!(
             calls.into_inner(),
             whole - 59,
-            "{method}: a value in the journal was measured again"
+            "{method:?}: a value in the journal was measured again"
         );
     }
 }
@@ -181,7 +177,7 @@ fn finished_search_continues_without_repeating_evaluations() {
         run(other.path(), &settings(method, 120, 2), usize::MAX, &whole).unwrap();
         assert!(
             calls.into_inner() + first <= whole.into_inner() + 12,
-            "{method}"
+            "{method:?}"
         );
     }
 }
@@ -206,7 +202,7 @@ impl Objective for Hill {
     }
 
     fn measure(&self, weights: &[f64], _round: usize) -> Option<Measured> {
-        (!self.stopped).then(|| exact(hill(weights)))
+        (!self.stopped).then(|| Measured::exact(hill(weights)))
     }
 
     fn weights_file(&self, best: &Evaluation) -> String {
@@ -311,7 +307,7 @@ fn invalid_settings_are_refused() {
             &settings(Method::CmaEs, 10, 1),
             journal,
             true,
-            &|weights, _| Some(exact(hill(weights))),
+            &|weights, _| Some(Measured::exact(hill(weights))),
             &|_| (),
         );
         assert!(

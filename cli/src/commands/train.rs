@@ -118,7 +118,8 @@ impl TrainArgs {
             return Ok(None);
         };
         let name = || path.display().to_string();
-        let bytes = read_network_file(path).with_context(name)?;
+        let bytes = read_network_file(path)
+            .with_context(|| format!("cannot read the recipe {} (--recipe)", name()))?;
         ensure!(
             bytes.len() <= MAX_NETWORK_BYTES,
             "{} is larger than {MAX_NETWORK_BYTES} bytes, which is the maximum for a recipe and for a network",

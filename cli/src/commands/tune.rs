@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
 use hatebeam_runs::{NamedWeights, WeightsFile};
-use hatebeam_search::{EvaluatorKind, Quiescence};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::BeamObjective;
 use hatebeam_tune::{
@@ -43,19 +43,19 @@ pub(crate) struct TuneArgs {
 
 impl TuneArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let mut start = NamedWeights::default();
+        let mut start = Weights::default();
         let mut file = WeightsFile::default();
         if let Some(path) = &self.start {
             let name = || path.display().to_string();
-            file = WeightsFile::read(path).with_context(name)?;
-            check_evaluator(&file).with_context(name)?;
-            start.set_all(&file).with_context(name)?;
+            file = WeightsFile::read(path)
+                .with_context(|| format!("cannot read the weights file {} (--start)", name()))?;
+            start = weights_of(&file).with_context(name)?;
         }
         let quiescence = self.quiescence.or(file.quiescence);
         let widths = self.widths.iter().map(|&width| width as usize).collect();
         let cancel = stop_flag()?;
         let objective = BeamObjective::new(
-            &start.weights()?,
+            &start,
             &self.tuning.tuned,
             quiescence.unwrap_or(Quiescence::Off),
             widths,
@@ -65,15 +65,25 @@ impl TuneArgs {
     }
 }
 
-/// Returns an error if a weights file is not for `knewjade`, the only evaluator whose weights can be tuned.
-fn check_evaluator(file: &WeightsFile) -> anyhow::Result<()> {
-    match file.evaluator {
-        None | Some(EvaluatorKind::Knewjade) => Ok(()),
-        Some(kind) => bail!(
+/// Returns the weights in a file. Returns an error if they are out of range, or not for `knewjade`, the only evaluator whose
+/// weights can be tuned.
+fn weights_of(file: &WeightsFile) -> anyhow::Result<Weights> {
+    if let Some(kind) = file.evaluator
+        && kind != EvaluatorKind::Knewjade
+    {
+        bail!(
             "cannot tune the evaluator {}: give weights of knewjade",
             kind.name()
-        ),
+        );
     }
+    let mut weights = NamedWeights::default();
+    weights.set_all(file)?;
+    let spec = EvaluatorSpec {
+        weights: weights.weights()?,
+        ..EvaluatorSpec::new(EvaluatorKind::Knewjade, Quiescence::Off)
+    };
+    spec.check()?;
+    Ok(spec.weights)
 }
 
 /// Options that all tuning commands share.

@@ -14,10 +14,7 @@ impl Guide {
     /// Creates a guide without a path in a graph of so many wells.
     pub(crate) fn new(wells: usize) -> Guide {
         Guide {
-            path: Path {
-                wells: Vec::new(),
-                ranks: Vec::new(),
-            },
+            path: Path::default(),
             places: vec![NO_PLACE; wells],
         }
     }

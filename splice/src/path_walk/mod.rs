@@ -29,7 +29,7 @@ const HIGH_PENALTY: u32 = 50;
 const GUIDE_ODDS: usize = 8;
 
 /// The wells of a path, and for each of them the rank of the piece that the path uses there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) wells: Vec<u32>,
     pub(crate) ranks: Vec<u8>,

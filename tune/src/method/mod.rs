@@ -8,10 +8,8 @@ use argmin::solver::particleswarm::ParticleSwarm;
 use cmaes::{CMAESOptions, DVector, Mode};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
 use simplers_optimization::Optimizer;
 use std::cell::Cell;
-use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error as ThisError;
@@ -22,8 +20,7 @@ const SIGMA: f64 = 0.2;
 pub(crate) type Function<'a> = dyn Fn(&[f64], usize) -> Option<f64> + Sync + 'a;
 
 /// An optimization method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Simple(x), which divides the cube into simplices and explores the most promising simplex. It is deterministic,
     /// ignores the start and the seed, and evaluates one point at a time.
@@ -85,12 +82,6 @@ impl Method {
             Method::Swarm => swarm(plan, function),
             Method::CmaEs => cma_es(plan, function),
         }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
     }
 }
 

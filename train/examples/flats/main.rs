@@ -1,14 +1,20 @@
 //! Beams of the graph heuristic, whose statistics come from beams of a network.
 
+mod clearability;
+mod heuristic;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
 use clap::Parser;
-use hatebeam_game::{Emulator, Geometry, Rules, Well};
+use clearability::Clearability;
+use hatebeam_game::{Emulator, Geometry, Rules};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence, VALUE_ONE, Weights,
 };
-use hatebeam_train::{
-    Beam, BeamSettings, Clearability, FlatHeuristic, FlatScorer, FlatStatistics, Noise, exact_game,
-    run_beam,
-};
+use hatebeam_train::{Beam, BeamSettings, Noise, Scorer, exact_game, run_beam};
+use heuristic::{FlatHeuristic, FlatScorer};
+use statistics::FlatStatistics;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -42,8 +48,8 @@ struct Arguments {
     /// Seed of the noise
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Calculation of the clearability: flow or frequency
-    #[arg(long, default_value = "flow")]
+    /// Calculation of the clearability
+    #[arg(long, value_enum, default_value = "flow")]
     clearability: Clearability,
     /// Add the heuristic with this weight to `knewjade`; an empty row weighs as much as the weight [default: search with the
     /// heuristic alone]
@@ -59,20 +65,11 @@ struct Arguments {
 
 static CONTINUE: AtomicBool = AtomicBool::new(false);
 
-fn search(
-    emulator: &Emulator,
-    scorer: &mut impl hatebeam_train::Scorer,
-    width: usize,
-    noise: Noise,
-) -> Beam {
+fn search(emulator: &Emulator, scorer: &mut impl Scorer, width: usize, noise: Noise) -> Beam {
     let settings = BeamSettings {
-        start: Well::EMPTY,
-        width,
-        pieces: 10_000,
         noise,
-        before: None,
-        allows: None,
         keeps: true,
+        ..BeamSettings::new(width, 10_000)
     };
     run_beam(emulator, scorer, &settings, &CONTINUE)
 }

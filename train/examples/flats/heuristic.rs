@@ -6,16 +6,11 @@
 //! cleared, and the permeability is the probability that a piece in the upper row continues to the lower row. An
 //! empty row has clearability 1.
 
-mod clearability;
-mod statistics;
-
-pub use clearability::Clearability;
-pub use statistics::{FlatStatistics, Passes};
-
-use crate::beam::Scorer;
+use crate::clearability::Clearability;
+use crate::statistics::{FlatStatistics, Passes, ROWS};
 use hatebeam_game::{Geometry, Well};
 use hatebeam_search::{Evaluator, SCALE};
-use statistics::ROWS;
+use hatebeam_train::Scorer;
 
 /// Number of units of a probability of 1.
 const ONE: u32 = 1 << 16;
@@ -23,7 +18,7 @@ const ONE: u32 = 1 << 16;
 const PRIOR: f64 = 4.0;
 
 /// The graph heuristic. It works in integers, so its scores are the same on every machine.
-pub struct FlatHeuristic {
+pub(crate) struct FlatHeuristic {
     /// For each row, its clearability in units of 1/[`ONE`].
     clearability: Vec<u32>,
     /// For each pair of an upper and a lower row, its permeability in units of 1/[`ONE`].
@@ -32,7 +27,7 @@ pub struct FlatHeuristic {
 
 impl FlatHeuristic {
     /// Creates the heuristic from statistics of games.
-    pub fn new(statistics: &FlatStatistics, clearability: Clearability) -> FlatHeuristic {
+    pub(crate) fn new(statistics: &FlatStatistics, clearability: Clearability) -> FlatHeuristic {
         let fixed = |probability: f64| (probability * f64::from(ONE)).round() as u32;
         let clearability = clearability.of_rows(statistics);
         let sum = |count: fn(&Passes) -> u32| statistics.passes.values().map(count).sum::<u32>();
@@ -53,7 +48,7 @@ impl FlatHeuristic {
     }
 
     /// Returns the value of a standard well, in units of 2^-16 empty rows.
-    pub fn value(&self, well: &Well) -> i32 {
+    pub(crate) fn value(&self, well: &Well) -> i32 {
         let mut above = 0;
         let mut reach = ONE;
         let mut value = 0;
@@ -74,11 +69,11 @@ fn multiply(a: u32, b: u32) -> u32 {
 }
 
 /// Scores wells by the graph heuristic, alone or added to the score of an evaluator.
-pub struct FlatScorer {
+pub(crate) struct FlatScorer {
     /// The graph heuristic.
-    pub heuristic: FlatHeuristic,
+    pub(crate) heuristic: FlatHeuristic,
     /// An evaluator, and the weight of the heuristic's value in units of the weights of `knewjade`.
-    pub base: Option<(Evaluator, i32)>,
+    pub(crate) base: Option<(Evaluator, i32)>,
 }
 
 impl Scorer for FlatScorer {

@@ -5,31 +5,31 @@ use hatebeam_game::{Emulator, Geometry, Placement, Well};
 use std::collections::BTreeMap;
 
 /// Number of different rows of a standard well.
-pub(super) const ROWS: usize = 1 << Geometry::STANDARD.width();
+pub(crate) const ROWS: usize = 1 << Geometry::STANDARD.width();
 /// The full row, which is cleared.
-pub(super) const FULL: u16 = Geometry::STANDARD.full_row();
+pub(crate) const FULL: u16 = Geometry::STANDARD.full_row();
 
 /// Number of pieces that moved from one row to the next lower one, and number of those that did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passes {
+pub(crate) struct Passes {
     /// Pieces with a cell in the lower row.
-    pub passed: u32,
+    pub(crate) passed: u32,
     /// Pieces whose lowest cell is in the upper row.
-    pub stopped: u32,
+    pub(crate) stopped: u32,
 }
 
 /// Counts of what happens to rows (*flats*) in games. A flat is born as an empty row, grows when a piece fills some of its
 /// cells, and dies when it is full and is cleared. A flat that is left at the end of a game is immortal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FlatStatistics {
+pub(crate) struct FlatStatistics {
     /// For each pair of a row and what it becomes, the number of times that a piece did it.
-    pub growths: BTreeMap<[u16; 2], u32>,
+    pub(crate) growths: BTreeMap<[u16; 2], u32>,
     /// For each row, the number of immortal flats.
-    pub immortal: BTreeMap<u16, u32>,
+    pub(crate) immortal: BTreeMap<u16, u32>,
     /// For each row and the row below it, how many pieces passed from one to the other.
-    pub passes: BTreeMap<[u16; 2], Passes>,
+    pub(crate) passes: BTreeMap<[u16; 2], Passes>,
     /// Number of games.
-    pub games: u32,
+    pub(crate) games: u32,
 }
 
 impl FlatStatistics {
@@ -37,7 +37,7 @@ impl FlatStatistics {
     ///
     /// # Panics
     /// Panics if a well is not a child of the previous one.
-    pub fn add_game(&mut self, emulator: &Emulator, wells: &[Well]) {
+    pub(crate) fn add_game(&mut self, emulator: &Emulator, wells: &[Well]) {
         assert_eq!(
             emulator.geometry(),
             Geometry::STANDARD,
@@ -81,7 +81,7 @@ impl FlatStatistics {
     }
 
     /// Returns the share of all flats that were cleared.
-    pub fn cleared_share(&self) -> f64 {
+    pub(crate) fn cleared_share(&self) -> f64 {
         let growths = self.growths.iter();
         let cleared = growths.filter(|([_, row], _)| *row == FULL);
         let cleared: u32 = cleared.map(|(_, &count)| count).sum();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_flat_of_public_game_is_cleared_or_immortal() {
-        let game = &crate::games::PUBLIC_GAMES[0];
+        let game = &hatebeam_train::PUBLIC_GAMES[0];
         let wells = game.wells();
         let mut statistics = FlatStatistics::default();
         statistics.add_game(&emulator(), &wells);

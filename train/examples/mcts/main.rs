@@ -1,9 +1,15 @@
 //! Plays HATETRIS with a Monte-Carlo tree search and checks the game by the exact rules.
 
-use clap::{Parser, ValueEnum};
+mod graph;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use clap::Parser;
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence};
-use hatebeam_train::{Follow, Goal, Mcts, MctsSettings, exact_game};
+use hatebeam_train::exact_game;
+use search::{Follow, Goal, Mcts, MctsSettings};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -40,11 +46,11 @@ struct Arguments {
     rollout: Option<usize>,
     /// Number to maximize
     #[arg(long, value_enum, default_value = "lines")]
-    goal: GoalArgument,
+    goal: Goal,
     /// Placement to choose after the iterations: that of the best game found, or the most visited one [default: best,
     /// or visits with --rollout]
     #[arg(long, value_enum)]
-    follow: Option<FollowArgument>,
+    follow: Option<Follow>,
     /// Probability with which a rollout skips a child and considers the next best one
     #[arg(long, default_value_t = MctsSettings::default().skip)]
     skip: f64,
@@ -65,36 +71,17 @@ struct Arguments {
     quiet: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum GoalArgument {
-    Lines,
-    Pieces,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum FollowArgument {
-    Best,
-    Visits,
-}
-
 impl Arguments {
     fn settings(&self) -> MctsSettings {
-        let by_visits = match self.follow {
-            Some(follow) => matches!(follow, FollowArgument::Visits),
-            None => self.rollout.is_some(),
+        let follow = match self.rollout {
+            Some(_) => Follow::Visits,
+            None => Follow::Best,
         };
         MctsSettings {
             seed: self.seed,
             iterations: self.iterations,
-            goal: match self.goal {
-                GoalArgument::Lines => Goal::Lines,
-                GoalArgument::Pieces => Goal::Pieces,
-            },
-            follow: if by_visits {
-                Follow::Visits
-            } else {
-                Follow::Best
-            },
+            goal: self.goal,
+            follow: self.follow.unwrap_or(follow),
             rollout: self.rollout.unwrap_or(usize::MAX),
             estimate: self.rollout.is_some(),
             skip: self.skip,

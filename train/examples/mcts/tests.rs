@@ -1,11 +1,10 @@
 //! Tests of the Monte-Carlo tree search against exhaustive searches and the exact rules.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::search::{Follow, Goal, Mcts, MctsGame, MctsSettings};
 use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::endgame::{Endgame, EndgameLimits};
 use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Network, Quiescence};
-use hatebeam_train::{Follow, Goal, Mcts, MctsGame, MctsSettings, exact_game};
+use hatebeam_train::exact_game;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,13 +1,11 @@
 //! Tests of the graph heuristic.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::clearability::Clearability;
+use crate::heuristic::{FlatHeuristic, FlatScorer};
+use crate::statistics::{FlatStatistics, Passes};
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{Evaluator, EvaluatorKind, EvaluatorSpec, Quiescence};
-use hatebeam_train::{
-    Beam, BeamSettings, Clearability, FlatHeuristic, FlatScorer, FlatStatistics, Noise, Passes,
-    Scorer, exact_game, run_beam,
-};
+use hatebeam_train::{Beam, BeamSettings, Noise, Scorer, run_beam};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -24,17 +22,13 @@ fn patterns() -> Evaluator {
 
 fn beam(scorer: &mut impl Scorer, width: usize, seed: u64) -> Beam {
     let settings = BeamSettings {
-        start: Well::EMPTY,
-        width,
-        pieces: 1000,
         noise: Noise {
             seed,
             first: 100.0,
             rest: 100.0,
         },
-        before: None,
-        allows: None,
         keeps: true,
+        ..BeamSettings::new(width, 1000)
     };
     run_beam(&emulator(), scorer, &settings, &CONTINUE)
 }
@@ -84,17 +78,6 @@ fn weight_adds_empty_rows_to_score_of_evaluator() {
     scorer.score(&wells, &[0, 3], &mut scores);
     assert_eq!(scores[0] - expected[0], 16 * 10 * 256);
     assert_eq!(scores[1] - expected[1], values[1] * 10 / 256);
-}
-
-#[test]
-fn longest_game_is_valid_and_has_all_pieces() {
-    let beam = beam(&mut patterns(), 20, 1);
-    let wells = beam.longest_game(Geometry::STANDARD);
-    assert_eq!(wells.len(), beam.pieces() + 1);
-    let game = exact_game(&wells).unwrap();
-    assert_eq!(game.pieces, wells.len());
-    let last = &beam.depths[beam.depths.len() - 1];
-    assert_eq!(game.lines, u32::from(last.lines[0]));
 }
 
 #[test]

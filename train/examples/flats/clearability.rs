@@ -1,17 +1,17 @@
 //! The probability that a row is cleared, from the statistics of games.
 
-use super::statistics::{FULL, FlatStatistics, ROWS};
+use crate::statistics::{FULL, FlatStatistics, ROWS};
+use clap::ValueEnum;
 use petgraph::algo::dinics;
 use petgraph::graph::{DiGraph, NodeIndex};
-use std::str::FromStr;
 
 /// Number of imagined observations of a row, of which the share of all flats was cleared. So rarely observed rows have
 /// nearly the mean probability.
 const PRIOR: f64 = 4.0;
 
 /// The calculation of the probability that a row is cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clearability {
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Clearability {
     /// The maximum flow from the row to *cleared*, divided by the sum of this and the maximum flow to *immortal*. The
     /// capacity of an edge is the number of observed transitions.
     Flow,
@@ -19,21 +19,9 @@ pub enum Clearability {
     Frequency,
 }
 
-impl FromStr for Clearability {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Clearability, String> {
-        match text {
-            "flow" => Ok(Clearability::Flow),
-            "frequency" => Ok(Clearability::Frequency),
-            _ => Err(format!("unknown method {text:?}: choose flow or frequency")),
-        }
-    }
-}
-
 impl Clearability {
     /// Returns for each row the probability that it is cleared. For the empty row it is 1.
-    pub(super) fn of_rows(self, statistics: &FlatStatistics) -> Vec<f64> {
+    pub(crate) fn of_rows(self, statistics: &FlatStatistics) -> Vec<f64> {
         let prior = statistics.cleared_share();
         let mut all = match self {
             Clearability::Flow => flows(statistics, prior),

@@ -12,14 +12,13 @@
 //!
 //! The search plays against HATETRIS Mild and excludes wells that already occurred in the game.
 
-mod graph;
-
-use crate::beam::Scorer;
-use crate::lookahead::estimated_pieces;
-use crate::random::Random;
-use graph::{Edge, Graph};
+use crate::graph::{Edge, Graph};
+use clap::ValueEnum;
 use hatebeam_game::{Children, Emulator, Well};
-use hatebeam_search::NodeWell;
+use hatebeam_search::{Evaluator, NodeWell};
+use hatebeam_train::estimated_pieces;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,8 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const CELLS_AT_END: f64 = 130.0;
 
 /// The number that a search maximizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Goal {
     /// Number of lines cleared.
     Lines,
     /// Number of pieces placed.
@@ -37,8 +36,8 @@ pub enum Goal {
 }
 
 /// The choice of the piece's placement after the iterations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Follow {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Follow {
     /// The next placement of the best game found so far.
     Best,
     /// The placement with the most iterations.
@@ -47,30 +46,30 @@ pub enum Follow {
 
 /// Settings of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct MctsSettings {
+pub(crate) struct MctsSettings {
     /// Seed of the rollouts' random numbers.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Number of iterations before each placement.
-    pub iterations: u64,
+    pub(crate) iterations: u64,
     /// The number to maximize.
-    pub goal: Goal,
+    pub(crate) goal: Goal,
     /// The choice of a placement.
-    pub follow: Follow,
+    pub(crate) follow: Follow,
     /// Maximum number of pieces in a rollout. A rollout ends earlier if the game ends.
-    pub rollout: usize,
-    /// Whether the score of a rollout's last well predicts the rest of the game. The scorer must then be a network.
-    pub estimate: bool,
+    pub(crate) rollout: usize,
+    /// Whether the score of a rollout's last well predicts the rest of the game. The evaluator must then be a network.
+    pub(crate) estimate: bool,
     /// Probability with which a rollout skips a child and considers the next best one.
-    pub skip: f64,
+    pub(crate) skip: f64,
     /// Factor of the bonus for rarely tried placements, as a share of the greatest return.
-    pub exploration: f64,
+    pub(crate) exploration: f64,
     /// Factor of the number of children to try: at most this factor times the square root of the number of visits,
     /// best scores first. 0 means all children.
-    pub widening: f64,
+    pub(crate) widening: f64,
     /// Maximum memory of the graph in bytes.
-    pub memory: u64,
+    pub(crate) memory: u64,
     /// Maximum number of pieces to place.
-    pub pieces: usize,
+    pub(crate) pieces: usize,
 }
 
 impl Default for MctsSettings {
@@ -93,19 +92,19 @@ impl Default for MctsSettings {
 
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MctsGame {
+pub(crate) struct MctsGame {
     /// The wells of the game, beginning with the first well.
-    pub wells: Vec<Well>,
+    pub(crate) wells: Vec<Well>,
     /// Number of lines cleared.
-    pub lines: u32,
+    pub(crate) lines: u32,
     /// Whether no other game reaches a greater number.
-    pub proven: bool,
+    pub(crate) proven: bool,
     /// Number of iterations.
-    pub iterations: u64,
+    pub(crate) iterations: u64,
     /// Maximum number of wells in the graph.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
     /// Memory of the graph in bytes.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// A prefix of a game.
@@ -145,9 +144,9 @@ enum End {
 }
 
 /// A search.
-pub struct Mcts<'a, S> {
+pub(crate) struct Mcts<'a> {
     emulator: &'a Emulator,
-    scorer: &'a mut S,
+    evaluator: &'a mut Evaluator,
     settings: MctsSettings,
     graph: Graph,
     /// Number of pieces after which a well can occur again, as well as after its multiples.
@@ -167,16 +166,20 @@ pub struct Mcts<'a, S> {
     line: Line,
 }
 
-impl<'a, S: Scorer> Mcts<'a, S> {
+impl<'a> Mcts<'a> {
     /// Creates a search. All wells must fit into a [`NodeWell`].
-    pub fn new(emulator: &'a Emulator, scorer: &'a mut S, settings: MctsSettings) -> Mcts<'a, S> {
+    pub(crate) fn new(
+        emulator: &'a Emulator,
+        evaluator: &'a mut Evaluator,
+        settings: MctsSettings,
+    ) -> Mcts<'a> {
         let width = emulator.geometry().width();
         let common = [4, 2, 1]
             .into_iter()
             .find(|part| width.is_multiple_of(*part));
         Mcts {
             emulator,
-            scorer,
+            evaluator,
             settings,
             graph: Graph::new(settings.memory),
             period: width / common.expect("every number is a multiple of 1"),
@@ -195,7 +198,7 @@ impl<'a, S: Scorer> Mcts<'a, S> {
 
     /// Plays a game from `start`. If `cancel` becomes `true`, returns the best game found so far. `watch` is called after
     /// each placement with the number of pieces placed and the number of lines of the best game.
-    pub fn play(
+    pub(crate) fn play(
         mut self,
         start: &Well,
         cancel: &AtomicBool,
@@ -351,7 +354,7 @@ impl<'a, S: Scorer> Mcts<'a, S> {
         let lines: Vec<u16> = lines
             .map(|&more| cleared.saturating_add(u16::from(more)))
             .collect();
-        self.scorer
+        self.evaluator
             .score(self.children.wells(), &lines, &mut self.scores);
         self.order.clear();
         self.order.extend(0..self.children.len() as u16);
@@ -411,7 +414,10 @@ impl<'a, S: Scorer> Mcts<'a, S> {
         let first = line.wells[line.wells.len() - 1];
         let hash = self.pack(&first).hash();
         // A rollout depends only on the seed and its first well.
-        let mut random = Random::new(self.settings.seed, hash as u32, (hash >> 32) as u32);
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&self.settings.seed.to_le_bytes());
+        key[8..16].copy_from_slice(&hash.to_le_bytes());
+        let mut random = ChaCha8Rng::from_seed(key);
         let mut gained = 0.0;
         let mut well = first;
         for _ in 0..self.settings.rollout {
@@ -422,7 +428,7 @@ impl<'a, S: Scorer> Mcts<'a, S> {
             let mut chosen = None;
             for &place in self.order.iter().filter(free) {
                 chosen = Some(usize::from(place));
-                if self.settings.skip == 0.0 || random.unit() >= self.settings.skip {
+                if self.settings.skip == 0.0 || unit(&mut random) >= self.settings.skip {
                     break;
                 }
             }
@@ -443,7 +449,7 @@ impl<'a, S: Scorer> Mcts<'a, S> {
             return 0.0;
         }
         let lines = u16::try_from(lines).unwrap_or(u16::MAX);
-        self.scorer.score(&[*well], &[lines], &mut self.scores);
+        self.evaluator.score(&[*well], &[lines], &mut self.scores);
         let pieces = estimated_pieces(self.scores[0]);
         match self.settings.goal {
             Goal::Pieces => pieces,
@@ -567,6 +573,11 @@ impl<'a, S: Scorer> Mcts<'a, S> {
         };
         f64::from(gained) >= self.graph.node(root).best
     }
+}
+
+/// Returns a random number from 0 (inclusive) to 1 (exclusive).
+fn unit(random: &mut ChaCha8Rng) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Returns the binary logarithm, interpolated between the powers of two. Unlike that of the standard library, it is the
