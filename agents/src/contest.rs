@@ -68,19 +68,19 @@ pub struct SeriesSummary {
 
 /// Comparison of a series with the first series, game by game.
 #[derive(Clone, Debug, Serialize)]
-pub struct PairSummary {
+pub(crate) struct PairSummary {
     /// Name of the player.
-    pub name: String,
+    pub(crate) name: String,
     /// Name of the first player.
-    pub than: String,
+    pub(crate) than: String,
     /// Mean difference between the player's score and the first player's score.
-    pub mean_difference: f64,
+    pub(crate) mean_difference: f64,
     /// Half the width of the 95 % confidence interval of the mean difference, or `None` for a single game.
-    pub half_width: Option<f64>,
+    pub(crate) half_width: Option<f64>,
     /// Number of games in which the player's score is higher than the first player's score.
-    pub better: usize,
+    pub(crate) better: usize,
     /// Number of games in which the player's score is lower than the first player's score.
-    pub worse: usize,
+    pub(crate) worse: usize,
 }
 
 /// The series of several players, all played with the same pieces.
@@ -149,7 +149,7 @@ impl Contest {
     }
 
     /// Compares every later series with the first series.
-    pub fn pairs(&self) -> Vec<PairSummary> {
+    pub(crate) fn pairs(&self) -> Vec<PairSummary> {
         let Some((first, others)) = self.series.split_first() else {
             return Vec::new();
         };

@@ -19,8 +19,7 @@ pub mod tuning;
 #[cfg(not(target_family = "wasm"))]
 mod weights;
 
-pub use contest::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
-pub use parallel::play_numbered;
+pub use contest::{Contest, GameRecord, Series, SeriesSummary};
 #[cfg(not(target_family = "wasm"))]
 pub use selection::{SelectionRound, TooFewGames, select_weights};
 pub use stats::Statistics;

@@ -7,7 +7,7 @@ use std::thread;
 /// Plays the games 0 to `games − 1` on `threads` threads and returns their results in order. `player` creates a
 /// player for each thread, and `play` plays the game with the given number. If the result of `play` depends only on
 /// this number, the results do not depend on the number of threads.
-pub fn play_numbered<P, R: Send>(
+pub(crate) fn play_numbered<P, R: Send>(
     games: usize,
     threads: usize,
     player: impl Fn() -> P + Sync,

@@ -11,7 +11,7 @@ const STUDENT_QUANTILES: [f64; 30] = [
 /// Student's quantile.
 const NORMAL_QUANTILE: f64 = 1.96;
 
-/// Mean, median and extremes of a list of results.
+/// Mean and median of a list of results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
     /// Number of results.
@@ -24,10 +24,6 @@ pub struct Statistics {
     pub half_width: Option<f64>,
     /// Median. For an even number of results, the mean of the two middle results.
     pub median: f64,
-    /// Minimum.
-    pub min: f64,
-    /// Maximum.
-    pub max: f64,
 }
 
 impl Statistics {
@@ -35,8 +31,10 @@ impl Statistics {
     pub fn of(results: impl IntoIterator<Item = f64>) -> Option<Statistics> {
         let mut sorted: Vec<f64> = results.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
-        let (&min, &max) = (sorted.first()?, sorted.last()?);
         let count = sorted.len();
+        if count == 0 {
+            return None;
+        }
         let mean = sorted.iter().sum::<f64>() / count as f64;
         let squares: f64 = sorted.iter().map(|result| (result - mean).powi(2)).sum();
         let variance = (count > 1).then(|| squares / (count - 1) as f64);
@@ -46,8 +44,6 @@ impl Statistics {
             half_width: variance
                 .map(|variance| quantile(count - 1) * (variance / count as f64).sqrt()),
             median: (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
-            min,
-            max,
         })
     }
 }
@@ -70,10 +66,7 @@ mod tests {
         let one = Statistics::of([3.0]).unwrap();
         assert_eq!((one.mean, one.median, one.half_width), (3.0, 3.0, None));
         let four = Statistics::of([4.0, 1.0, 2.0, 9.0]).unwrap();
-        assert_eq!(
-            (four.mean, four.median, four.min, four.max),
-            (4.0, 3.0, 1.0, 9.0)
-        );
+        assert_eq!((four.mean, four.median), (4.0, 3.0));
         assert!((four.half_width.unwrap() - 3.182 * (38.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
     }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::drop::{
-    AGENTS, Agent, BCTS, Beam, Choice, DropRun, Heuristic, PAPER_WEIGHTS, View, find_agent,
-    play_games,
+    AGENTS, Agent, BCTS, Beam, Choice, DropResult, DropRun, Heuristic, PAPER_WEIGHTS, Registered,
+    View, find_agent, play_games,
 };
 use hatebeam_agents::{DropPlayer, Statistics};
 use hatebeam_tetris::drop::{
@@ -23,18 +23,31 @@ fn run(most_pieces: u64) -> DropRun {
     }
 }
 
-fn mean_lines(agent: &str, games: usize) -> f64 {
+fn published(agent: &Registered) -> Box<dyn Agent> {
+    agent.with_weights(agent.weights)
+}
+
+/// Returns the mean of a value of games on two threads.
+fn mean(
+    run: &DropRun,
+    agent: impl Fn() -> Box<dyn Agent> + Sync,
+    games: usize,
+    value: fn(&DropResult) -> u64,
+) -> f64 {
+    let results = play_games(run, agent, games, 2, || true);
+    let values = results.iter().map(|result| value(result) as f64);
+    Statistics::of(values).unwrap().mean
+}
+
+fn mean_lines(run: &DropRun, agent: &str, games: usize) -> f64 {
     let agent = find_agent(agent).unwrap();
-    let results = play_games(&run(u64::MAX), || agent.published(), games, 2, || true);
-    Statistics::of(results.iter().map(|result| result.lines as f64))
-        .unwrap()
-        .mean
+    mean(run, || published(agent), games, |result| result.lines)
 }
 
 #[test]
 fn random_agent_clears_as_many_rows_as_independent_implementation() {
     // An independent implementation cleared 0.0152 ± 0.0002 rows per game in a million games.
-    let mean = mean_lines("random", 100_000);
+    let mean = mean_lines(&run(u64::MAX), "random", 100_000);
     assert!((0.0137..0.0167).contains(&mean), "{mean}");
 }
 
@@ -42,7 +55,7 @@ fn random_agent_clears_as_many_rows_as_independent_implementation() {
 fn heuristic_agent_clears_as_many_rows_as_independent_implementation() {
     // An independent implementation cleared 81.4 ± 1.7 rows per game in 3,000 games. The standard deviation of the rows
     // per game is 47.
-    let mean = mean_lines("heuristic", 500);
+    let mean = mean_lines(&run(u64::MAX), "heuristic", 500);
     assert!((72.0..93.0).contains(&mean), "{mean}");
 }
 
@@ -63,7 +76,7 @@ fn every_agent_plays_with_every_piece_set() {
                 previews: 1,
                 most_pieces: 4,
             };
-            let result = run.play(agent.published().as_mut(), 0);
+            let result = run.play(published(agent).as_mut(), 0);
             assert_eq!((result.pieces, result.lost), (4, false), "{}", agent.name);
         }
     }
@@ -75,7 +88,7 @@ fn agents_choose_valid_actions() {
     let mut rng = Rng::new(2);
     for agent in AGENTS.iter().filter(|agent| agent.name != "rollout") {
         let name = agent.name;
-        let mut agent = agent.published();
+        let mut agent = published(agent);
         let mut field = game.empty();
         for _ in 0..8 {
             let (current, next) = (rng.below(7), rng.below(7));
@@ -98,12 +111,8 @@ fn agents_choose_valid_actions() {
 fn results_do_not_depend_on_thread_count() {
     for name in ["heuristic", "two-piece", "bcts"] {
         let agent = find_agent(name).unwrap();
-        let once = play_games(&run(40), || agent.published(), 6, 1, || true);
-        assert_eq!(
-            once,
-            play_games(&run(40), || agent.published(), 6, 3, || true),
-            "{name}"
-        );
+        let play = |threads| play_games(&run(40), || published(agent), 6, threads, || true);
+        assert_eq!(play(1), play(3), "{name}");
     }
 }
 
@@ -157,7 +166,7 @@ fn heuristic_agent_chooses_action_with_greatest_value() {
 fn strong_agents_survive_ten_thousand_pieces() {
     for name in ["dellacherie", "el-tetris", "bcts", "dt-10", "dt-20"] {
         let agent = find_agent(name).unwrap();
-        let result = run(10_000).play(agent.published().as_mut(), 0);
+        let result = run(10_000).play(published(agent).as_mut(), 0);
         assert!(!result.lost && result.lines > 3_900, "{name}: {result:?}");
     }
 }
@@ -215,17 +224,14 @@ fn wide_beam_finds_the_best_sequence() {
 #[test]
 fn more_previews_give_longer_games() {
     let agent = find_agent("beam").unwrap();
-    let mean = |previews| {
+    let [one, four] = [1, 4].map(|previews| {
         let run = DropRun {
             game: DropGame::new(8, 5, PieceSet::standard()).unwrap(),
             previews,
             ..run(400)
         };
-        let results = play_games(&run, || agent.published(), 30, 2, || true);
-        let pieces = results.iter().map(|result| result.pieces as f64);
-        Statistics::of(pieces).unwrap().mean
-    };
-    let [one, four] = [1, 4].map(mean);
+        mean(&run, || published(agent), 30, |result| result.pieces)
+    });
     assert!(four > 1.5 * one, "{one} and {four}");
 }
 
@@ -233,14 +239,11 @@ fn more_previews_give_longer_games() {
 fn dt_10_is_strong_with_the_features_for_which_it_was_tuned() {
     // 500 games with another seed clear 5,025 ± 440 rows. If transitions and wells are not counted as in MDPTetris, these
     // weights clear only 793.
-    let agent = find_agent("dt-10").unwrap();
     let run = DropRun {
         game: DropGame::new(10, 10, PieceSet::standard()).unwrap(),
         ..run(u64::MAX)
     };
-    let results = play_games(&run, || agent.published(), 100, 2, || true);
-    let lines = results.iter().map(|result| result.lines as f64);
-    let mean = Statistics::of(lines).unwrap().mean;
+    let mean = mean_lines(&run, "dt-10", 100);
     assert!((3_500.0..6_500.0).contains(&mean), "{mean}");
 }
 
@@ -278,11 +281,9 @@ fn tuned_weights_clear_more_rows_than_their_start() {
         game: DropGame::new(10, 10, PieceSet::standard()).unwrap(),
         ..run(20_000)
     };
-    let mean = |weights: &[f64]| {
-        let results = play_games(&run, || agent.with_weights(weights), 100, 2, || true);
-        let lines = results.iter().map(|result| result.lines as f64);
-        Statistics::of(lines).unwrap().mean
-    };
-    let (tuned, published) = (mean(&weights), mean(agent.weights));
+    let [tuned, published] = [&weights[..], agent.weights].map(|weights| {
+        let make = || agent.with_weights(weights);
+        mean(&run, make, 100, |result| result.lines)
+    });
     assert!(tuned > 1.05 * published, "{tuned} and {published}");
 }

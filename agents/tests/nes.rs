@@ -4,12 +4,11 @@
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::nes::{
-    Bfs, Branching, GameRules, LEARNED_FILE, LearningError, LearningSettings, Move, Search,
-    Summary, Widths, article_games, find_search, learn, play, play_traced, read_patterns,
-    write_patterns,
+    Bfs, Branching, GameResult, GameRules, LEARNED_FILE, LearningError, LearningSettings, Play,
+    Search, Widths, find_search, learn, play, play_sets, read_patterns, write_patterns,
 };
-use hatebeam_agents::{NesPlayer, WeightsError};
-use hatebeam_tetris::nes::{ArticleSets, Cartridge, Rows, Transitions, WEIGHTS_BFS};
+use hatebeam_agents::{Contest, NesPlayer, Series, SeriesSummary, WeightsError};
+use hatebeam_tetris::nes::{ArticleSets, Cartridge, MAXOUT, Rows, Transitions, WEIGHTS_BFS};
 use hatebeam_tetris::{Piece, Rng};
 use hatebeam_tune::{FolderLock, sealed, unsealed};
 use serde_json::{Value, json};
@@ -20,21 +19,44 @@ fn vectors() -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// Plays the first `games` games of a seed of the article's generator.
+fn article_games<S: Search>(
+    seed: u32,
+    games: usize,
+    threads: usize,
+    rules: &GameRules,
+    search: impl Fn() -> S + Sync,
+) -> Vec<GameResult> {
+    let mut sets = ArticleSets::new(seed);
+    let sets: Vec<Vec<Piece>> = (0..games).map(|_| sets.game()).collect();
+    play_sets(&sets, threads, rules, search, || true)
+}
+
+fn summary(results: &[GameResult]) -> SeriesSummary {
+    let series = Series {
+        name: "search".to_owned(),
+        games: results.iter().map(|&result| result.into()).collect(),
+        seconds: 1.0,
+    };
+    let contest = Contest {
+        series: vec![series],
+        unit: "points",
+        goal: Some(("maxout", u64::from(MAXOUT))),
+    };
+    contest.summaries().remove(0)
+}
+
 fn trace(search: &mut dyn Search, pieces: &[Piece], moves: usize) -> Vec<Value> {
-    let mut trace = Vec::new();
-    play_traced(search, pieces, &GameRules::ARTICLE, |made: &Move| {
-        let at = made.placement;
-        trace.push(json!([
-            made.piece.to_string(),
-            at.orientation,
-            at.x,
-            at.y,
-            made.lines,
-            made.points
-        ]));
-        trace.len() < moves
-    });
-    trace
+    let mut play = Play::new(&GameRules::ARTICLE);
+    let step = |pair: &[Piece]| {
+        let before = play.result().score.lines;
+        let at = play.step(search, pair[0], pair[1])?;
+        let (piece, score) = (pair[0].to_string(), play.result().score);
+        let lines = score.lines - before;
+        let made = json!([piece, at.orientation, at.x, at.y, lines, score.points]);
+        Some(made)
+    };
+    pieces.windows(2).take(moves).map_while(step).collect()
 }
 
 #[test]
@@ -52,13 +74,13 @@ fn bfs_reproduces_results_of_published_games() {
             *expected
         );
     }
-    let summary = Summary::of(&results).unwrap();
-    assert_eq!(summary.points.median, 1_066_910.0);
-    assert_eq!((summary.points.mean * 100.0).round(), 105_301_573.0);
-    assert_eq!(summary.points.max, 1_300_780.0);
+    let summary = summary(&results);
+    assert_eq!(summary.median, 1_066_910.0);
+    assert_eq!((summary.mean * 100.0).round(), 105_301_573.0);
+    assert_eq!(summary.goal_percent, Some(100.0 * 122.0 / 150.0));
     assert_eq!(
-        (summary.maxouts, summary.complete, summary.moves),
-        (122, 146, 87_493)
+        (summary.max, summary.complete, summary.pieces),
+        (1_300_780, 146, 87_493)
     );
 }
 
@@ -94,16 +116,6 @@ fn branching_search_reproduces_moves_of_published_game() {
 }
 
 #[test]
-fn results_do_not_depend_on_thread_count() {
-    let run = |threads| {
-        article_games(7, 6, threads, &GameRules::ARTICLE, || {
-            Bfs::new(Rows::Twenty, WEIGHTS_BFS)
-        })
-    };
-    assert_eq!(run(1), run(3));
-}
-
-#[test]
 fn learned_search_reaches_high_scores_whatever_the_thread_count() {
     let search = find_search("learned").unwrap();
     let run = |threads, widths: &str| {
@@ -115,9 +127,9 @@ fn learned_search_reaches_high_scores_whatever_the_thread_count() {
     let (pairs, ahead) = (run(1, "1/1/0"), run(1, "6/1/1"));
     assert_eq!(ahead, run(2, "6/1/1"));
     for results in [pairs, ahead] {
-        let summary = Summary::of(&results).unwrap();
+        let summary = summary(&results);
         assert_eq!(summary.complete, 6);
-        assert!(summary.points.mean > 1_200_000.0, "{summary:?}");
+        assert!(summary.mean > 1_200_000.0, "{summary:?}");
     }
 }
 
@@ -235,7 +247,7 @@ fn gravity_costs_points_and_ends_games_at_level_29() {
         let search = || Bfs::new(Rows::Twenty, WEIGHTS_BFS);
         let results = article_games(205, 20, 2, &rules, search);
         let lines = results.iter().map(|result| result.score.lines).sum::<u32>();
-        (Summary::of(&results).unwrap().points.mean, lines / 20)
+        (summary(&results).mean, lines / 20)
     };
     let [(free, _), (falling, lines)] = [false, true].map(|gravity| games(19, gravity));
     assert!(
@@ -256,13 +268,12 @@ fn searches_use_the_probabilities_of_the_generator() {
                 transitions,
                 ..GameRules::ARTICLE
             };
-            let mut moves = Vec::new();
             let mut search = search.with_weights(rules.rows, None, search.weights);
-            play_traced(search.as_mut(), &pieces, &rules, |played| {
-                moves.push(*played);
-                true
-            });
-            moves
+            let mut play = Play::new(&rules);
+            let moves = pieces
+                .windows(2)
+                .map_while(|pair| play.step(search.as_mut(), pair[0], pair[1]));
+            moves.collect::<Vec<_>>()
         };
         let [article, cartridge] = [Transitions::ARTICLE, Transitions::CARTRIDGE].map(moves);
         assert_ne!(article, cartridge, "{name}");

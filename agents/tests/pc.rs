@@ -5,7 +5,7 @@
 
 use hatebeam_agents::json::pc_placements;
 use hatebeam_agents::pc::{PcError, Solution, Solver};
-use hatebeam_tetris::srs::{DropMode, Hold, KickTable, Kicks, LowField, Placements, parse_field};
+use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField, Placements, parse_field};
 use hatebeam_tetris::{Field, Piece};
 use serde_json::Value;
 
@@ -35,14 +35,11 @@ fn assert_playable(
 ) {
     let finder = Placements::new(KickTable::built_in(kicks), mode);
     let mut field = *field;
-    let mut known = Hold::new(queue.to_vec(), hold);
+    let mut known = queue.to_vec();
     for placement in solution {
-        let choices = known.choices();
-        let (position, _) = choices
-            .iter()
-            .find(|choice| choice.1 == placement.piece)
-            .unwrap();
-        known.place(*position).unwrap();
+        let mut next = known.iter().take(1 + usize::from(hold));
+        let position = next.position(|&piece| piece == placement.piece);
+        known.remove(position.unwrap());
         assert!(
             finder
                 .find(&field, placement.piece)
@@ -51,7 +48,7 @@ fn assert_playable(
         );
         field = placement.put(&field).0;
     }
-    assert!(field.is_empty());
+    assert_eq!(field.pile_height(), 0);
 }
 
 fn assert_queue(solver: &mut Solver, queue: &[Piece], hold: bool, expected: bool) {
@@ -81,24 +78,14 @@ fn results_for_queues_from_empty_field_match_test_vectors() {
         .step_by(4)
     {
         let queue = Piece::parse_sequence(entry["queue"].as_str().unwrap()).unwrap();
-        assert_queue(
-            &mut solver,
-            &queue,
-            true,
-            entry["eleven_hold"].as_bool().unwrap(),
-        );
-        assert_queue(
-            &mut solver,
-            &queue[..10],
-            true,
-            entry["ten_hold"].as_bool().unwrap(),
-        );
-        assert_queue(
-            &mut solver,
-            &queue[..10],
-            false,
-            entry["ten_no_hold"].as_bool().unwrap(),
-        );
+        for (count, hold, key) in [
+            (11, true, "eleven_hold"),
+            (10, true, "ten_hold"),
+            (10, false, "ten_no_hold"),
+        ] {
+            let expected = entry[key].as_bool().unwrap();
+            assert_queue(&mut solver, &queue[..count], hold, expected);
+        }
     }
 }
 

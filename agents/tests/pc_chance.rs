@@ -16,6 +16,25 @@ fn vectors(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+fn finder() -> PcFinder {
+    PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft)
+}
+
+/// Returns the field that six pieces fill.
+fn field_of_six() -> LowField {
+    let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
+    LowField::of(&parse_field(&rows).unwrap(), 4).unwrap()
+}
+
+fn position(field: LowField, seen: &str, left: &str, pieces_in_all: usize) -> PcPosition {
+    PcPosition {
+        field,
+        seen: Piece::parse_sequence(seen).unwrap(),
+        bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
+        pieces_in_all,
+    }
+}
+
 fn sorted_moves(value: &Value) -> Vec<String> {
     let moves = value["moves"].as_array().unwrap();
     let mut moves: Vec<String> = moves.iter().map(Value::to_string).collect();
@@ -56,7 +75,7 @@ fn chances_of_first_moves_match_test_vectors() {
 
 #[test]
 fn best_adaptive_chances_from_empty_field_match_test_vectors() {
-    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let finder = finder();
     let mut uncertain = 0;
     for case in vectors("pc_adaptive")["cases"].as_array().unwrap() {
         let position = pc_position(&case.to_string()).unwrap();
@@ -94,9 +113,7 @@ fn best_adaptive_chances_from_empty_field_match_test_vectors() {
 
 #[test]
 fn best_move_with_known_pieces_succeeds_if_some_move_does() {
-    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
-    let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
-    let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
+    let (finder, field) = (finder(), field_of_six());
     let mut clears = 0;
     let queues = sequences(Bag::FULL, 6);
     for seen in queues.iter().step_by(53) {
@@ -138,22 +155,14 @@ fn sequences(bag: Bag, count: usize) -> Vec<Vec<Piece>> {
 
 #[test]
 fn clairvoyant_chances_equal_fractions_of_solvable_sequences() {
-    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let (finder, field) = (finder(), field_of_six());
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
-    let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
-    let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
     for (seen, left, in_all) in [("TI", "JLOSZ", 6), ("SZT", "JL", 6), ("TIL", "JOSZ", 5)] {
-        let seen = Piece::parse_sequence(seen).unwrap();
-        let bag = Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap();
-        let position = PcPosition {
-            field,
-            seen: seen.clone(),
-            bag,
-            pieces_in_all: in_all,
-        };
+        let position = position(field, seen, left, in_all);
         let moves = chances(&position, &finder, 1).unwrap();
         assert!(!moves.is_empty());
-        let futures = sequences(bag, in_all - seen.len());
+        let seen = &position.seen;
+        let futures = sequences(position.bag, in_all - seen.len());
         for first in moves {
             let at = seen
                 .iter()
@@ -177,16 +186,10 @@ fn clairvoyant_chances_equal_fractions_of_solvable_sequences() {
 
 #[test]
 fn knowing_more_pieces_never_lowers_adaptive_chance() {
-    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
-    let rows = ["XXXX______", "XXXX______", "XXXX______", "XXXX______"];
-    let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
+    let finder = finder();
+    let field = LowField::of(&parse_field(&["XXXX______"; 4]).unwrap(), 4).unwrap();
     let best = |seen: &str, left: &str| {
-        let position = PcPosition {
-            field,
-            seen: Piece::parse_sequence(seen).unwrap(),
-            bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
-            pieces_in_all: 7,
-        };
+        let position = position(field, seen, left, 7);
         chances(&position, &finder, 1).unwrap()[0]
             .adaptive
             .probability()
@@ -199,14 +202,9 @@ fn knowing_more_pieces_never_lowers_adaptive_chance() {
 
 #[test]
 fn error_for_impossible_position_names_the_reason() {
-    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let finder = finder();
     let refused = |seen: &str, left: &str, in_all| {
-        let position = PcPosition {
-            field: LowField::empty(4).unwrap(),
-            seen: Piece::parse_sequence(seen).unwrap(),
-            bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
-            pieces_in_all: in_all,
-        };
+        let position = position(LowField::empty(4).unwrap(), seen, left, in_all);
         chances(&position, &finder, 1).unwrap_err()
     };
     assert_eq!(refused("IJL", "JOSTZ", 11), PcError::Impossible(Piece::J));
@@ -332,7 +330,7 @@ fn table_with_wrong_number_of_rows_is_refused() {
 
 #[test]
 fn table_does_not_change_chances() {
-    let plain = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let plain = finder();
     let with_table = plain
         .clone()
         .with_table(two_rows(Kicks::Srs, DropMode::Soft));
@@ -340,12 +338,7 @@ fn table_does_not_change_chances() {
     for rows in [&[][..], &["XXXX____XX", "XXXX____XX"], &["XX__XX____"]] {
         let field = LowField::of(&parse_field(rows).unwrap(), 2).unwrap();
         for (seen, left) in [("IJLO", "STZ"), ("LJOI", "STZ"), ("TOIJ", "LSZ")] {
-            let position = PcPosition {
-                field,
-                seen: Piece::parse_sequence(seen).unwrap(),
-                bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
-                pieces_in_all: field.pieces_left() + 1,
-            };
+            let position = position(field, seen, left, field.pieces_left() + 1);
             let expected = chances(&position, &plain, 1).unwrap();
             assert_eq!(
                 chances(&position, &with_table, 2).unwrap(),

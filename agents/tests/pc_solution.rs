@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use fumen::{CellColor, Fumen};
-use hatebeam_agents::pc::{HoldSlot, PcError, PcGame, Solver, Step};
+use hatebeam_agents::pc::{HoldSlot, PcError, PcGame, Solution, Solver, Step};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
     DropMode, KickTable, Kicks, LowField, Orientation, SrsKey, SrsPlacement, parse_field,
@@ -21,8 +21,11 @@ fn game(rows: &[&str], queue: &str) -> PcGame {
     }
 }
 
-fn solver(game: &PcGame) -> Solver {
-    Solver::new(&game.kicks, game.drop)
+/// Rows of a field that six pieces fill.
+const ROWS: [&str; 4] = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
+
+fn solve(game: &PcGame) -> Solution {
+    game.solutions(NonZeroUsize::MIN).unwrap().remove(0)
 }
 
 #[test]
@@ -31,10 +34,7 @@ fn solution_of_two_squares_has_keys_and_picture() {
         &["XXXXXXXX__", "XXXXXXXX__", "XXXXXXXX__", "XXXXXXXX__"],
         "OO",
     );
-    let solution = solver(&game)
-        .solve(&game.field, &game.queue, true)
-        .unwrap()
-        .unwrap();
+    let solution = solve(&game);
     let steps = game.steps(&solution).unwrap();
     let right = [SrsKey::Right; 4];
     let keys = [&right[..], &[SrsKey::HardDrop]].concat();
@@ -48,20 +48,15 @@ fn solution_of_two_squares_has_keys_and_picture() {
 #[test]
 fn picture_shows_pieces_in_their_original_rows() {
     // The I piece clears the lowest row. The O piece then rests on the floor, but the picture shows it one row higher.
-    let game = game(&[], "");
     let game = PcGame {
         field: LowField::of(
             &parse_field(&["XXXX__XXXX", "XXXX__XXXX", "____XXXXXX"]).unwrap(),
             3,
         )
         .unwrap(),
-        queue: vec![Piece::I, Piece::O],
-        ..game
+        ..game(&[], "IO")
     };
-    let solution = solver(&game)
-        .solve(&game.field, &game.queue, true)
-        .unwrap()
-        .unwrap();
+    let solution = solve(&game);
     assert_eq!(
         game.picture(&solution).unwrap(),
         ["XXXXOOXXXX", "XXXXOOXXXX", "IIIIXXXXXX"]
@@ -104,24 +99,14 @@ fn hold_key_is_pressed_only_if_current_piece_is_not_placed() {
             hold,
             ..game(&[], queue)
         };
-        let solution = solver(&game)
-            .solve(&game.field, &game.queue, true)
-            .unwrap()
-            .unwrap();
+        let solution = solve(&game);
         let steps = game.steps(&solution).unwrap();
         assert_hold(&game, &steps);
         presses += steps.iter().filter(|step| step.hold).count();
     }
     assert!(presses > 3, "{presses}");
-    let t = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft)
-        .solve(
-            &LowField::empty(4).unwrap(),
-            &Piece::parse_sequence("SOLTZJIZLSI").unwrap(),
-            true,
-        )
-        .unwrap()
-        .unwrap();
-    assert_eq!(game(&[], "ZZ").steps(&t), Err(PcError::NotPlayable));
+    let other = solve(&game(&[], "SOLTZJIZLSI"));
+    assert_eq!(game(&[], "ZZ").steps(&other), Err(PcError::NotPlayable));
 }
 
 #[test]
@@ -142,10 +127,7 @@ fn hold_key_is_never_pressed_if_hold_is_disabled() {
 
 #[test]
 fn solutions_are_limited_and_have_different_pictures() {
-    let game = game(
-        &["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"],
-        "TJZSLI",
-    );
+    let game = game(&ROWS, "TJZSLI");
     for limit in 1..=3 {
         let solutions = game.solutions(NonZeroUsize::new(limit).unwrap()).unwrap();
         let pictures: BTreeSet<_> = solutions
@@ -201,16 +183,10 @@ fn last_page_of_fumen_code_clears_field() {
     for (rows, queue) in [
         (&[][..], "SOLTZJIZLSI"),
         (&[], "LOSJIZTTLIS"),
-        (
-            &["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"],
-            "TJZSLI",
-        ),
+        (&ROWS, "TJZSLI"),
     ] {
         let game = game(rows, queue);
-        let solution = solver(&game)
-            .solve(&game.field, &game.queue, true)
-            .unwrap()
-            .unwrap();
+        let solution = solve(&game);
         let fumen = Fumen::decode(&game.fumen(&solution)).unwrap();
         assert_eq!(fumen.pages.len(), solution.len());
         let mut field = game.field;
@@ -231,16 +207,14 @@ fn last_page_of_fumen_code_clears_field() {
 
 #[test]
 fn solver_visits_each_perfect_clear_once() {
-    let game = game(
-        &["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"],
-        "TJZSLI",
-    );
+    let game = game(&ROWS, "TJZSLI");
     let mut found = Vec::new();
     let visit = |solution: &[SrsPlacement]| {
         found.push(solution.to_vec());
         true
     };
-    solver(&game)
+    let mut solver = Solver::new(&game.kicks, game.drop);
+    solver
         .solve_each(&game.field, &game.queue, true, visit)
         .unwrap();
     let distinct: BTreeSet<_> = found.iter().collect();
@@ -255,7 +229,7 @@ fn solver_visits_each_perfect_clear_once() {
         few += 1;
         few < 3
     };
-    solver(&game)
+    solver
         .solve_each(&game.field, &game.queue, true, count)
         .unwrap();
     assert_eq!(few, 3);

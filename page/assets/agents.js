@@ -118,7 +118,7 @@ class Player {
   }
 }
 
-class AgentsTab {
+export class AgentsTab {
   constructor(section, engine) {
     this.section = section;
     this.agents = engine.call({ call: "agents" });
@@ -313,9 +313,4 @@ function leader(boards, players) {
   const ahead = one > two ? 0 : 1;
   const unit = boards[0].level === null ? "line" : "point";
   return `${players[ahead].agent.value} is ${count(Math.abs(one - two), unit)} ahead.`;
-}
-
-export function agentsTab(section, engine) {
-  const tab = new AgentsTab(section, engine);
-  return { enter: () => tab.enter(), leave: () => tab.leave() };
 }

@@ -18,7 +18,7 @@ function parse(text) {
   return text.toUpperCase().replaceAll(/[^IJLOSTZ]/g, "");
 }
 
-class ClearsTab {
+export class ClearsTab {
   constructor(section, engine) {
     this.section = section;
     this.engine = engine;
@@ -302,9 +302,4 @@ function percent(fraction) {
   const [count, all = 1] = fraction.split("/").map(Number);
   const value = 100 * count / all;
   return `${value === 0 || value === 100 ? value : value.toFixed(2)} %`;
-}
-
-export function clearsTab(section, engine) {
-  const tab = new ClearsTab(section, engine);
-  return { enter: () => tab.enter(), leave: () => tab.leave() };
 }

@@ -7,7 +7,7 @@ import { addTouch } from "./gestures.js";
 import { OpinionPanel } from "./opinions.js";
 import { ReasonPanel } from "./reasons.js";
 import { ReplayPanel } from "./replay.js";
-import { cellsOf, draw, valueOf } from "./well.js";
+import { cellsOf, draw, stackHeight, valueOf } from "./well.js";
 
 const WIDTH = 10;
 /** Number of rows above the bar. */
@@ -25,7 +25,7 @@ const KEYS = {
   a: "L", d: "R", s: "D", w: "U",
 };
 
-class HatetrisTab {
+export class HatetrisTab {
   constructor(section, engine) {
     this.section = section;
     this.engine = engine;
@@ -162,11 +162,9 @@ class HatetrisTab {
 
   describe() {
     const { state } = this;
-    const top = state.rows.findIndex((row) => row !== 0);
-    const height = top < 0 ? 0 : state.rows.length - top;
     const columns = state.cells.map(([x]) => x + 1);
     const place = columns.length ? `, in columns ${Math.min(...columns)} to ${Math.max(...columns)}` : "";
-    return `Well, stack ${count(height, "row")} high. ${state.over ? "Game over" : `Piece ${state.piece}${place}`}`;
+    return `Well, stack ${count(stackHeight(state.rows), "row")} high. ${state.over ? "Game over" : `Piece ${state.piece}${place}`}`;
   }
 
   key(event) {
@@ -195,9 +193,4 @@ class HatetrisTab {
     removeEventListener("resize", this.draw);
     removeEventListener("theme", this.draw);
   }
-}
-
-export function hatetrisTab(section, engine) {
-  const tab = new HatetrisTab(section, engine);
-  return { enter: () => tab.enter(), leave: () => tab.leave() };
 }

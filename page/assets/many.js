@@ -49,7 +49,7 @@ export class ManyPanel {
     setText(this.button, "Play the games");
   }
 
-  show({ players, compared }, played, wanted) {
+  show({ players, compared = [] }, played, wanted) {
     this.table.hidden = false;
     const figure = (value) => h("td", { className: "num" }, value === null ? "–" : number(Math.round(value * 100) / 100));
     setChildren(this.rows, players.map((player, index) => h("tr", {},

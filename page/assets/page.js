@@ -1,15 +1,15 @@
 // Loads the engine and selects the tab that the URL's fragment names.
 
-import { agentsTab } from "./agents.js";
-import { clearsTab } from "./clears.js";
+import { AgentsTab } from "./agents.js";
+import { ClearsTab } from "./clears.js";
 import { h } from "./dom.js";
 import { Engine } from "./engine.js";
-import { hatetrisTab } from "./hatetris.js";
+import { HatetrisTab } from "./hatetris.js";
 
 const TABS = {
-  hatetris: ["HATETRIS", hatetrisTab],
-  clears: ["Perfect clears", clearsTab],
-  agents: ["Agents", agentsTab],
+  hatetris: ["HATETRIS", HatetrisTab],
+  clears: ["Perfect clears", ClearsTab],
+  agents: ["Agents", AgentsTab],
 };
 
 const main = document.getElementById("main");
@@ -20,13 +20,13 @@ let current = null;
 function select({ focus = true } = {}) {
   const wanted = location.hash.slice(1);
   const name = Object.hasOwn(TABS, wanted) ? wanted : "hatetris";
-  const [title, make] = TABS[name];
+  const [title, Tab] = TABS[name];
   if (!opened.has(name)) {
     const section = h("section", { className: "tab", "aria-label": title });
     main.append(section);
-    opened.set(name, { section, ...make(section, engine) });
+    opened.set(name, { section, tab: new Tab(section, engine) });
   }
-  if (current !== null && current !== name) opened.get(current).leave();
+  if (current !== null && current !== name) opened.get(current).tab.leave();
   current = name;
   for (const [other, { section }] of opened) section.hidden = other !== name;
   document.title = `${title} – hatebeam`;
@@ -34,7 +34,7 @@ function select({ focus = true } = {}) {
     if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  opened.get(name).enter();
+  opened.get(name).tab.enter();
   if (focus) main.focus({ preventScroll: true });
 }
 

@@ -62,7 +62,12 @@ export class ReplayPanel {
 
   nextPiece() {
     const { number: before } = this.tab.state;
-    while (this.tab.state.at < this.tab.state.keys && this.tab.state.number === before) this.tab.seek(this.tab.state.at + 1);
+    let last = -1;
+    // A failed request does not change the position.
+    while (this.tab.state.at > last && this.tab.state.at < this.tab.state.keys && this.tab.state.number === before) {
+      last = this.tab.state.at;
+      this.tab.seek(last + 1);
+    }
   }
 
   get keysPerSecond() {

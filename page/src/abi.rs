@@ -53,7 +53,7 @@ extern "C" fn answer() -> usize {
                     // SAFETY: JavaScript only reads these bytes, and only during the call.
                     unsafe { preliminary(text.as_ptr(), text.len()) }
                 };
-                let answer = module.session.answer_with(request, &mut pass);
+                let answer = module.session.answer(request, &mut pass);
                 answer.into_bytes()
             }
             Err(error) => crate::answer::failure(&error).into_bytes(),

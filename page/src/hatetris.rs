@@ -3,7 +3,7 @@
 
 use crate::answer::{Answer, Failure, json};
 use hatebeam_game::{
-    Board, Children, Emulator, Encoding, Enemy, Game, Geometry, Key, PathFinder, Piece, Placement,
+    Children, Emulator, Encoding, Enemy, Game, Geometry, Key, PathFinder, Piece, Placement,
     Pressed, Rules, Turn, Well, better_enemy, decode, encode, play,
 };
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,6 @@ const CHECKPOINT: usize = 512;
 /// A game and the keys of its replay, of which the first `at` have been pressed.
 pub(crate) struct Play {
     emulator: Emulator,
-    enemy: Enemy,
     game: Game,
     keys: Vec<Key>,
     at: usize,
@@ -143,7 +142,6 @@ impl Play {
         let game = Game::new(GEOMETRY, rules(), enemy);
         Play {
             emulator: Emulator::new(GEOMETRY, rules()),
-            enemy,
             turns: vec![turn(&game, 0)],
             checkpoints: vec![(0, game.clone())],
             game,
@@ -310,7 +308,7 @@ impl Play {
             let piece = self.game.piece();
             let is_here = self.game.well() == pair[0];
             if !is_here || !finder.find(&pair[0], piece, &pair[1], &mut keys) {
-                fault = Some(format!("{} gives {piece} instead", self.enemy));
+                fault = Some(format!("{} gives {piece} instead", self.game.enemy()));
                 break;
             }
             for key in keys {
@@ -348,7 +346,7 @@ impl Play {
             false => Placement { piece, position }.cells().to_vec(),
         };
         State {
-            enemy: self.enemy.name(),
+            enemy: game.enemy().name(),
             rows: board.rows().to_vec(),
             well: game.well().to_hex(GEOMETRY),
             piece: piece.letter(),
@@ -390,7 +388,7 @@ impl Play {
 
 fn turn(game: &Game, first_key: usize) -> Turn {
     Turn {
-        well: Board::well(game.board()),
+        well: game.well(),
         piece: game.piece(),
         score: game.score(),
         first_key,

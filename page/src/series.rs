@@ -1,12 +1,12 @@
 //! Series of games with the same agents, summarized by means and confidence intervals.
 
-use crate::answer::{Answer, Failure, json};
+use crate::answer::{Answer, Failure};
 use crate::watch::{NesSets, PlayerStart, WatchStart, drop_agent, drop_run, nes_search};
 use hatebeam_agents::drop::{Agent, DropRun};
 use hatebeam_agents::nes::{Search, play};
-use hatebeam_agents::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
+use hatebeam_agents::{Contest, GameRecord, Series};
 use hatebeam_tetris::nes::MAXOUT;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 #[derive(Deserialize)]
 pub(crate) struct ManyStart {
@@ -14,14 +14,6 @@ pub(crate) struct ManyStart {
     start: WatchStart,
     /// Maximum number of pieces in a game of dropped pieces.
     most_pieces: u64,
-}
-
-/// Statistics of the games so far.
-#[derive(Serialize)]
-struct Summary {
-    players: Vec<SeriesSummary>,
-    /// Comparisons of the other players with the first player, game by game.
-    compared: Vec<PairSummary>,
 }
 
 /// The agents and the source of their pieces.
@@ -89,10 +81,7 @@ impl Many {
                 series.games.push(record);
             }
         }
-        json(&Summary {
-            players: self.contest.summaries(),
-            compared: self.contest.pairs(),
-        })
+        Ok(self.contest.json()?)
     }
 }
 

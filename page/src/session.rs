@@ -73,20 +73,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Creates a session without games.
-    pub fn new() -> Session {
-        Session::default()
-    }
-
     /// Answers a request, a JSON object with the field `call`. The answer is an object with the field `value` or
-    /// `error`.
-    pub fn answer(&mut self, request: &str) -> String {
-        self.answer_with(request, &mut |_| ())
-    }
-
-    /// Answers a request like [`Session::answer`], and calls `preliminary` with the preliminary answers of a long
-    /// request. A preliminary answer is the JSON of a value, without the enclosing object.
-    pub fn answer_with(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
+    /// `error`. Calls `preliminary` with the preliminary answers of a long request. A preliminary answer is the JSON of a
+    /// value, without the enclosing object.
+    pub fn answer(&mut self, request: &str, preliminary: &mut dyn FnMut(&str)) -> String {
         match self.dispatch(request, preliminary) {
             Ok(value) => format!("{{\"value\":{value}}}"),
             Err(error) => failure(&error),

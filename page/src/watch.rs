@@ -140,11 +140,8 @@ impl Watch {
 }
 
 pub(crate) fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
-    let set = match start.pieces.as_deref() {
-        None | Some("standard") => PieceSet::standard(),
-        Some("small") => PieceSet::small(),
-        Some(other) => return Err(format!("unknown set of pieces {other:?}").into()),
-    };
+    let set = start.pieces.as_deref().unwrap_or("standard");
+    let set = PieceSet::built_in(set).ok_or_else(|| format!("unknown set of pieces {set:?}"))?;
     Ok(DropRun {
         game: DropGame::new(WIDTH, 20, set)?,
         generator: match start.generator.as_str() {
@@ -317,20 +314,21 @@ impl NesPlayer {
 
 impl Player for NesPlayer {
     fn play(&mut self) {
-        let next = self.known();
-        let step = next.and_then(|(piece, next)| self.play.step(self.search.as_mut(), piece, next));
-        let Some(step) = step else {
+        let step = self.known().and_then(|(piece, next)| {
+            let placement = self.play.step(self.search.as_mut(), piece, next)?;
+            Some((piece, placement))
+        });
+        let Some((piece, placement)) = step else {
             self.over = true;
             return;
         };
-        let placement = step.placement;
         let cell =
             |&(dx, dy): &(i8, i8)| (i32::from(placement.x + dx), i32::from(placement.y + dy));
-        self.last = shape(step.piece, placement.orientation)
+        self.last = shape(piece, placement.orientation)
             .iter()
             .map(cell)
             .collect();
-        self.last_piece = step.piece.letter().to_string();
+        self.last_piece = piece.letter().to_string();
     }
 
     fn board(&self) -> BoardState {

@@ -20,9 +20,10 @@ fn all_tabs_work_in_chromium() {
         std::fs::write(folder.path().join(file.name), file.bytes).unwrap();
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/games.mjs");
-    let mut session = Session::new();
+    let mut session = Session::default();
     let network = FILES.iter().find(|file| file.name == "network.bin");
     session.add_network(network.unwrap().bytes);
     let files = folder.path().to_str().unwrap();
-    browser.run(&script, files, |request| session.answer(request));
+    let answer = |request: &str| session.answer(request, &mut |_| ());
+    browser.run(&script, files, answer);
 }

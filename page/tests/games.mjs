@@ -335,7 +335,7 @@ const steps = {
     await page.until("[...document.querySelectorAll('.board .facts')].every((e) => e.textContent.includes('Pieces0'))");
     for (let move = 0; move < 12; move += 1) {
       await page.click("button", "One move");
-      await page.until(`[...document.querySelectorAll('.board .facts')].every((e) => e.textContent.includes('Pieces${move + 1}S'.replace('S', '')))`);
+      await page.until(`[...document.querySelectorAll('.board .facts')].every((e) => e.textContent.includes('Pieces${move + 1}'))`);
     }
     const [bcts] = (await native({ call: "agents" })).filter(({ name }) => name === "bcts");
     const weights = bcts.weights.map(([, value]) => value);

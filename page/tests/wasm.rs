@@ -119,13 +119,13 @@ fn wasm_answers_like_native_code() {
     writer.join().unwrap();
     assert!(output.status.success());
     let answers = String::from_utf8(output.stdout).unwrap();
-    let mut session = Session::new();
+    let mut session = Session::default();
     assert_eq!(session.add_network(network.bytes), r#"{"value":true}"#);
     let mut answers = answers.lines();
     let mut preliminary = 0;
     for request in &requests {
         let mut next = || answers.next().unwrap_or_default();
-        let expected = session.answer_with(request, &mut |text| {
+        let expected = session.answer(request, &mut |text| {
             preliminary += 1;
             assert_eq!(format!("preliminary {text}"), next(), "{request}");
         });

@@ -34,9 +34,17 @@ pub enum FieldError {
         /// Number of rows in the field.
         height: usize,
     },
-    /// A row of the text has the wrong length.
+    /// A row of the text is invalid.
+    #[error(transparent)]
+    Row(#[from] RowError),
+}
+
+/// Error for a row of text that does not represent cells.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RowError {
+    /// The row has the wrong length.
     #[error("row {row} has {given} cells: {width} are needed")]
-    RowLength {
+    Length {
         /// Row number in the text, counted from 1.
         row: usize,
         /// Number of cells in the row.
@@ -54,6 +62,30 @@ pub enum FieldError {
         /// The invalid character.
         found: char,
     },
+}
+
+/// Parses rows of text with `width` cells each. Calls `fill` with the column and the index of the row of each filled
+/// cell.
+pub(crate) fn parse_rows<S: AsRef<str>>(
+    rows: &[S],
+    width: usize,
+    mut fill: impl FnMut(usize, usize),
+) -> Result<(), RowError> {
+    for (index, row) in rows.iter().enumerate() {
+        let (text, row) = (row.as_ref(), index + 1);
+        let given = text.chars().count();
+        if given != width {
+            return Err(RowError::Length { row, given, width });
+        }
+        for (x, cell) in text.chars().enumerate() {
+            match cell {
+                'X' | 'x' | '#' => fill(x, index),
+                '_' | '.' | ' ' => {}
+                found => return Err(RowError::Cell { row, found }),
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Field {
@@ -86,29 +118,9 @@ impl Field {
                 height,
             });
         }
-        for (number, row) in rows.iter().enumerate() {
-            let row = row.as_ref();
-            let given = row.chars().count();
-            if given != width {
-                return Err(FieldError::RowLength {
-                    row: number + 1,
-                    given,
-                    width,
-                });
-            }
-            for (x, cell) in row.chars().enumerate() {
-                match cell {
-                    'X' | 'x' | '#' => field.columns[x] |= 1 << (rows.len() - 1 - number),
-                    '_' | '.' | ' ' => {}
-                    found => {
-                        return Err(FieldError::Cell {
-                            row: number + 1,
-                            found,
-                        });
-                    }
-                }
-            }
-        }
+        parse_rows(rows, width, |x, index| {
+            field.columns[x] |= 1 << (rows.len() - 1 - index);
+        })?;
         Ok(field)
     }
 
@@ -122,31 +134,9 @@ impl Field {
         self.height as usize
     }
 
-    /// Returns the mask of a column. The lowest bit of the mask is the floor row.
-    pub const fn column(&self, x: usize) -> u64 {
-        self.columns[x]
-    }
-
     /// Returns whether the cell in column `x` and row `y` is filled.
     pub const fn is_filled(&self, x: usize, y: usize) -> bool {
         self.columns[x] >> y & 1 == 1
-    }
-
-    /// Fills the cell in column `x` and row `y`.
-    ///
-    /// # Panics
-    /// Panics if the cell is outside the field.
-    pub fn fill(&mut self, x: usize, y: usize) {
-        assert!(
-            x < self.width() && y < self.height(),
-            "cell ({x}, {y}) is outside the field"
-        );
-        self.columns[x] |= 1 << y;
-    }
-
-    /// Returns whether no cell is filled.
-    pub fn is_empty(&self) -> bool {
-        self.columns == [0; MAX_WIDTH]
     }
 
     /// Returns the height of a column: the index of the row above its highest filled cell.

@@ -8,6 +8,6 @@ mod piece;
 mod rng;
 pub mod srs;
 
-pub use field::{Field, FieldError, MAX_HEIGHT, MAX_WIDTH};
+pub use field::{Field, FieldError, MAX_HEIGHT, MAX_WIDTH, RowError};
 pub use piece::{Piece, PieceError};
 pub use rng::{Mt19937, Rng};

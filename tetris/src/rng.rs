@@ -53,11 +53,6 @@ impl Rng {
             }
         }
     }
-
-    /// Returns a uniformly distributed number in `[0, 1)`.
-    pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-    }
 }
 
 fn split_mix(state: &mut u64) -> u64 {

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{list, numbers, rows, vectors};
+use common::{list, numbers, random_rows, rows, vectors};
 use hatebeam_tetris::drop::{
     Action, ControllerFeatures, DropError, DropGame, FieldCounts, Generator, GeneratorKind,
     PaperFeatures, PieceSet, SetError,
@@ -17,10 +17,7 @@ use std::collections::HashSet;
 
 fn game_of(key: &str) -> (DropGame, usize) {
     let (set, name) = key.split_once(':').unwrap();
-    let set = match set {
-        "standard" => PieceSet::standard(),
-        _ => PieceSet::small(),
-    };
+    let set = PieceSet::built_in(set).unwrap();
     let piece = set.index_of(name).unwrap();
     (DropGame::new(10, 20, set).unwrap(), piece)
 }
@@ -166,18 +163,8 @@ fn slow_drop(
 }
 
 fn random_field(width: usize, height: usize, rng: &mut Rng) -> Field {
-    let mut field = Field::new(width, height).unwrap();
-    let dense = 1 + rng.below(9);
-    let rows = rng.below(height + 1);
-    for y in 0..rows {
-        let gap = rng.below(width);
-        for x in 0..width {
-            if x != gap && rng.below(10) <= dense {
-                field.fill(x, y);
-            }
-        }
-    }
-    field
+    let (dense, count) = (1 + rng.below(9), rng.below(height + 1));
+    Field::parse(width, height, &random_rows(count, width, dense, rng)).unwrap()
 }
 
 /// Returns whether a cell is filled. Cells beside and below the field count as filled, and cells above it as empty.

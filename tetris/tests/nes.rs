@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{list, numbers, rows, vectors};
+use common::{list, numbers, random_rows, rows, vectors};
 use hatebeam_tetris::nes::{
     ARTICLE_GAME_LENGTH, ArticleSets, BestPlacements, Board, CARTRIDGE_ORDER, Cartridge, FEATURES,
     Features, MAXOUT, Placement, Placements, Rows, Score, Transitions, Valued, WEIGHTS_BFS,
@@ -263,21 +263,8 @@ fn frames_per_row_depend_on_level() {
 fn random_board(rule: Rows, rng: &mut Rng) -> Board {
     let dense = 1 + rng.below(9);
     let most = if rng.below(4) == 0 { rule.kept() } else { 17 };
-    let rows: Vec<String> = (0..rng.below(most + 1))
-        .map(|_| {
-            let gap = rng.below(10);
-            (0..10)
-                .map(|x| {
-                    if x != gap && rng.below(10) <= dense {
-                        'X'
-                    } else {
-                        '_'
-                    }
-                })
-                .collect()
-        })
-        .collect();
-    Board::parse(rule, &rows).unwrap()
+    let count = rng.below(most + 1);
+    Board::parse(rule, &random_rows(count, 10, dense, rng)).unwrap()
 }
 
 /// Spawn position of every piece.

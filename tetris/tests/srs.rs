@@ -5,14 +5,14 @@
 
 mod common;
 
-use common::{list, numbers, rows, vectors};
+use common::{list, numbers, random_rows, rows, vectors};
 use hatebeam_tetris::srs::{
-    Bag, DropMode, Hold, KickError, KickTable, Kicks, LowField, LowFieldError, LowPlacements,
-    Orientation, Placements, SrsKey, SrsPlacement, keys_to, parse_field, perft,
+    Bag, DropMode, KickError, KickTable, Kicks, LowField, LowFieldError, LowPlacements,
+    Orientation, Placements, SrsKey, SrsPlacement, keys_to, parse_field,
 };
 use hatebeam_tetris::{Field, Piece, Rng};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 type Cells = Vec<i64>;
 
@@ -27,7 +27,7 @@ fn cells_of(placement: &hatebeam_tetris::srs::SrsPlacement) -> Cells {
 fn find(field: &Field, piece: Piece, kicks: Kicks, mode: DropMode) -> BTreeSet<Cells> {
     let set = Placements::new(KickTable::built_in(kicks), mode).find(field, piece);
     let cells: BTreeSet<Cells> = set.iter().map(|placement| cells_of(&placement)).collect();
-    assert_eq!(cells.len(), set.len(), "two placements are equal");
+    assert_eq!(cells.len(), set.iter().count(), "two placements are equal");
     cells
 }
 
@@ -91,6 +91,8 @@ fn assert_lines(field: &Field, piece: Piece, cells: &[serde_json::Value], lines:
     }
 }
 
+/// Checks the numbers of placements and of distinct boards after each number of pieces (perft). Each piece can be any of
+/// the seven.
 #[test]
 fn perft_counts_match_test_vectors() {
     for case in list(&vectors("srs_perft")["cases"]) {
@@ -100,12 +102,22 @@ fn perft_counts_match_test_vectors() {
         } else {
             DropMode::Soft
         };
-        let layers = list(&case["layers"]);
         let finder = Placements::new(KickTable::built_in(Kicks::Srs), mode);
-        let found = perft(&finder, &field, layers.len());
-        for (found, expected) in found.iter().zip(layers) {
-            assert_eq!(found.placements, expected["placements"].as_u64().unwrap());
-            assert_eq!(found.boards, expected["boards"].as_u64().unwrap());
+        // The boards, each with the number of ways to reach it.
+        let mut boards = HashMap::from([(field, 1u64)]);
+        for expected in list(&case["layers"]) {
+            let mut next: HashMap<Field, u64> = HashMap::new();
+            for (board, ways) in &boards {
+                for piece in Piece::ALL {
+                    for placement in finder.find(board, piece).iter() {
+                        *next.entry(placement.put(board).0).or_default() += ways;
+                    }
+                }
+            }
+            boards = next;
+            let placements: u64 = boards.values().sum();
+            assert_eq!(placements, expected["placements"].as_u64().unwrap());
+            assert_eq!(boards.len() as u64, expected["boards"].as_u64().unwrap());
         }
     }
 }
@@ -357,22 +369,8 @@ mod slow {
 }
 
 fn random_field(rng: &mut Rng) -> Field {
-    let dense = rng.below(10);
-    let rows: Vec<String> = (0..rng.below(22))
-        .map(|_| {
-            let gap = rng.below(10);
-            (0..10)
-                .map(|x| {
-                    if x != gap && rng.below(10) <= dense {
-                        'X'
-                    } else {
-                        '_'
-                    }
-                })
-                .collect()
-        })
-        .collect();
-    parse_field(&rows).unwrap()
+    let (dense, count) = (rng.below(10), rng.below(22));
+    parse_field(&random_rows(count, 10, dense, rng)).unwrap()
 }
 
 proptest! {
@@ -599,27 +597,11 @@ fn bag_tracks_the_pieces_left() {
 }
 
 #[test]
-fn hold_determines_orders_and_choices() {
-    let pieces = Piece::parse_sequence("IJLOSTZI").unwrap();
-    // If n + 1 distinct pieces are known, n of them can be placed in 2^n orders.
-    assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(6).len(), 64);
-    assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(7).len(), 64);
-    assert_eq!(Hold::new(pieces[..7].to_vec(), false).orders(7).len(), 1);
-    let equal = Piece::parse_sequence("III").unwrap();
-    assert_eq!(Hold::new(equal, true).orders(2).len(), 1);
-    let mut queue = Hold::new(pieces, true);
-    assert!(queue.place(2).is_err());
-    assert_eq!(queue.place(1), Ok(Piece::J));
-    queue.push(Piece::O);
-    assert_eq!(queue.choices(), [(0, Piece::I), (1, Piece::L)]);
-}
-
-#[test]
 fn piece_that_cannot_spawn_has_no_placements() {
     let rows = vec!["____X_____"; 22];
     let field = parse_field(&rows).unwrap();
     let finder = Placements::new(KickTable::built_in(Kicks::Srs), DropMode::Soft);
-    assert!(finder.find(&field, Piece::T).is_empty());
+    assert_eq!(finder.find(&field, Piece::T).iter().count(), 0);
 }
 
 #[test]

@@ -63,11 +63,6 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// Creates the agent with its published weights.
-    pub fn published(&self) -> Box<dyn Agent> {
-        (self.make)(self.weights)
-    }
-
     /// Creates the agent with weights in the order of [`Registered::weight_names`].
     ///
     /// # Panics

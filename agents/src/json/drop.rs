@@ -26,21 +26,13 @@ struct Answer {
 #[derive(Serialize)]
 struct Row(u8, u8, [i32; 7], f64);
 
-/// Returns the built-in set with the given name, or parses a set from text. The default is the standard set.
-fn piece_set(text: Option<&str>) -> Result<PieceSet, RequestError> {
-    match text {
-        None | Some("standard") => Ok(PieceSet::standard()),
-        Some("small") => Ok(PieceSet::small()),
-        Some(text) => Ok(PieceSet::parse(text)?),
-    }
-}
-
 /// Answers a request for the distinct actions of a piece. The request is a JSON object with `piece` and, optionally,
 /// `rows` (the field), `set` (`standard`, `small` or the text of a set; default `standard`), `width` (default 10) and
 /// `height` (default 20). The answer contains `actions`.
 pub fn drop_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
-    let set = piece_set(request.set.as_deref())?;
+    let set = request.set.as_deref().unwrap_or("standard");
+    let set = PieceSet::built_in(set).map_or_else(|| PieceSet::parse(set), Ok)?;
     let Some(piece) = set.index_of(&request.piece) else {
         let names: Vec<_> = set.pieces().iter().map(|piece| piece.name()).collect();
         return Err(RequestError::PieceOfSet {

@@ -1,9 +1,9 @@
 //! Games of Nintendo Tetris and their results.
 
 use super::{Search, View};
-use crate::{GameRecord, Statistics, parallel::play_while};
+use crate::{GameRecord, parallel::play_while};
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score, Transitions};
+use hatebeam_tetris::nes::{Board, Placement, Rows, Score, Transitions};
 
 /// Board, start level, end, gravity and piece probabilities of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,8 +39,8 @@ pub struct GameResult {
     pub score: Score,
     /// Number of pieces placed.
     pub moves: u32,
-    /// Whether the game cleared at least [`GameRules::stop_lines`] rows. If not, a piece could not spawn, no pieces
-    /// were left, or the callback of [`play_traced`] stopped the game.
+    /// Whether the game cleared at least [`GameRules::stop_lines`] rows. If not, a piece could not spawn, or no pieces
+    /// were left.
     pub complete: bool,
 }
 
@@ -55,35 +55,11 @@ impl From<GameResult> for GameRecord {
     }
 }
 
-/// One move of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// The piece.
-    pub piece: Piece,
-    /// Placement of the piece.
-    pub placement: Placement,
-    /// Number of rows cleared by the move.
-    pub lines: u8,
-    /// Points after the move.
-    pub points: u32,
-}
-
 /// Plays a game with a list of pieces. The last piece is only a preview and is never placed.
 pub fn play(search: &mut dyn Search, pieces: &[Piece], rules: &GameRules) -> GameResult {
-    play_traced(search, pieces, rules, |_| true)
-}
-
-/// Plays a game like [`play`], and calls `trace` after each move. The game stops if `trace` returns `false`.
-pub fn play_traced(
-    search: &mut dyn Search,
-    pieces: &[Piece],
-    rules: &GameRules,
-    mut trace: impl FnMut(&Move) -> bool,
-) -> GameResult {
     let mut play = Play::new(rules);
     for pair in pieces.windows(2) {
-        let record = play.step(search, pair[0], pair[1]);
-        if record.is_none_or(|record| !trace(&record)) {
+        if play.step(search, pair[0], pair[1]).is_none() {
             break;
         }
     }
@@ -112,8 +88,13 @@ impl Play {
         }
     }
 
-    /// Lets the search place a piece. Returns `None` if the game is complete or the piece cannot spawn.
-    pub fn step(&mut self, search: &mut dyn Search, current: Piece, next: Piece) -> Option<Move> {
+    /// Lets the search place a piece. Returns its placement, or `None` if the game is complete or the piece cannot spawn.
+    pub fn step(
+        &mut self,
+        search: &mut dyn Search,
+        current: Piece,
+        next: Piece,
+    ) -> Option<Placement> {
         if self.result.complete || !self.board.spawns(current) {
             return None;
         }
@@ -133,12 +114,7 @@ impl Play {
         result.score.add(locked.lines);
         result.moves += 1;
         result.complete = result.score.lines >= self.rules.stop_lines;
-        Some(Move {
-            piece: current,
-            placement,
-            lines: locked.lines,
-            points: result.score.points,
-        })
+        Some(placement)
     }
 
     /// Returns the board after the last move.
@@ -163,50 +139,4 @@ pub fn play_sets<S: Search>(
 ) -> Vec<GameResult> {
     let play = |search: &mut S, number: usize| play(search, &sets[number], rules);
     play_while(sets.len(), threads, search, play, on_game)
-}
-
-/// Plays `games` games on `threads` threads, with the piece sets that [`ArticleSets`] generates from `seed`.
-pub fn article_games<S: Search>(
-    seed: u32,
-    games: usize,
-    threads: usize,
-    rules: &GameRules,
-    search: impl Fn() -> S + Sync,
-) -> Vec<GameResult> {
-    let mut sets = ArticleSets::new(seed);
-    let sets: Vec<Vec<Piece>> = (0..games).map(|_| sets.game()).collect();
-    play_sets(&sets, threads, rules, search, || true)
-}
-
-/// Summary of many games.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Statistics of the points.
-    pub points: Statistics,
-    /// Number of games with at least 999,999 points, which is the highest score that the original game displays.
-    pub maxouts: usize,
-    /// Number of complete games.
-    pub complete: usize,
-    /// Total number of pieces placed.
-    pub moves: u64,
-}
-
-impl Summary {
-    /// Summarizes results. Returns `None` if there are no results.
-    pub fn of(results: &[GameResult]) -> Option<Summary> {
-        Some(Summary {
-            points: Statistics::of(results.iter().map(|result| f64::from(result.score.points)))?,
-            maxouts: results
-                .iter()
-                .filter(|result| result.score.points >= MAXOUT)
-                .count(),
-            complete: results.iter().filter(|result| result.complete).count(),
-            moves: results.iter().map(|result| u64::from(result.moves)).sum(),
-        })
-    }
-
-    /// Returns the share of games with at least 999,999 points.
-    pub fn maxout_share(&self) -> f64 {
-        self.maxouts as f64 / self.points.count as f64
-    }
 }

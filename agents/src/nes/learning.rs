@@ -122,10 +122,10 @@ pub fn learn(
         let (mut points, mut complete) = (0, 0);
         for _ in 0..count {
             let mut rng = Rng::stream(settings.seed, games);
-            let game = learner.play(rules, &mut rng);
+            let score = learner.play(rules, &mut rng);
             games += 1;
-            points += u64::from(game.score.points);
-            complete += u64::from(game.complete);
+            points += u64::from(score.points);
+            complete += u64::from(score.lines >= rules.stop_lines);
         }
         write(&path, &learner.state(games, settings.seed))?;
         write(&learned, &write_patterns(learner.weights()))?;
@@ -143,12 +143,6 @@ pub fn learn(
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), LearningError> {
     replace_file(path, bytes).map_err(|error| LearningError::Io(path.to_owned(), error))
-}
-
-/// Result of one game during learning.
-struct LearningGame {
-    score: Score,
-    complete: bool,
 }
 
 /// Weights that are learned from games.
@@ -241,8 +235,8 @@ impl Learner {
     }
 
     /// Plays a game and learns from every move. The player chooses the best placement of the current piece, without
-    /// regard to the next piece.
-    fn play(&mut self, rules: &GameRules, rng: &mut Rng) -> LearningGame {
+    /// regard to the next piece. Returns the score at the end.
+    fn play(&mut self, rules: &GameRules, rng: &mut Rng) -> Score {
         let mut board = Board::empty(rules.rows);
         let mut score = Score::new(rules.start_level);
         let mut before: Option<Patterns> = None;
@@ -267,10 +261,7 @@ impl Learner {
             score.add(locked.lines);
             piece = draw(rng, Some(piece));
         }
-        LearningGame {
-            score,
-            complete: score.lines >= rules.stop_lines,
-        }
+        score
     }
 
     /// Moves the value of the board with these patterns towards `value`, the value of the next move.

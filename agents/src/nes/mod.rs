@@ -11,9 +11,7 @@ mod registry;
 
 pub use bfs::Bfs;
 pub use branching::{Branching, Widths, WidthsError};
-pub use game::{
-    GameResult, GameRules, Move, Play, Summary, article_games, play, play_sets, play_traced,
-};
+pub use game::{GameResult, GameRules, Play, play, play_sets};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use learned::MAGIC as PATTERNS_MAGIC;
 pub use learned::{Learned, built_in_patterns, read_patterns, write_patterns};

@@ -57,19 +57,17 @@ impl DropOptions {
     }
 
     fn piece_set(&self) -> Result<PieceSet, OptionError> {
-        match self.pieces.as_str() {
-            "standard" => Ok(PieceSet::standard()),
-            "small" => Ok(PieceSet::small()),
-            file => {
-                let text = read_text(file).map_err(|error| OptionError::ReadPieces {
-                    file: file.to_owned(),
-                    error,
-                })?;
-                PieceSet::parse(&text).map_err(|error| OptionError::Pieces {
-                    file: file.to_owned(),
-                    error,
-                })
-            }
+        let file = &self.pieces;
+        if let Some(set) = PieceSet::built_in(file) {
+            return Ok(set);
         }
+        let text = read_text(file).map_err(|error| OptionError::ReadPieces {
+            file: file.clone(),
+            error,
+        })?;
+        PieceSet::parse(&text).map_err(|error| OptionError::Pieces {
+            file: file.clone(),
+            error,
+        })
     }
 }

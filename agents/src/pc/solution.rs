@@ -5,7 +5,7 @@ use super::{PcError, Solution, Solver};
 use fumen::{CellColor, Fumen, PieceType, RotationState};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
-    DropMode, Hold, KickTable, LowField, Orientation, SrsKey, SrsPlacement, WIDTH, keys_to,
+    DropMode, KickTable, LowField, Orientation, SrsKey, SrsPlacement, WIDTH, keys_to,
 };
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -75,14 +75,15 @@ impl PcGame {
     /// Returns the moves of a solution. Returns an error if the solution cannot be played in this game.
     pub fn steps(&self, solution: &[SrsPlacement]) -> Result<Vec<Step>, PcError> {
         let mut field = self.field.to_field();
-        let mut queue = Hold::new(self.queue.clone(), self.can_hold());
+        let mut queue = self.queue.clone();
+        let choices = 1 + usize::from(self.can_hold());
         let mut is_held = self.hold == HoldSlot::Full;
         let mut steps = Vec::with_capacity(solution.len());
         for &placement in solution {
-            let choices = queue.choices();
-            let choice = choices.iter().find(|choice| choice.1 == placement.piece);
-            let &(position, _) = choice.ok_or(PcError::NotPlayable)?;
-            queue.place(position).map_err(|_| PcError::NotPlayable)?;
+            let mut next = queue.iter().take(choices);
+            let position = next.position(|&piece| piece == placement.piece);
+            let position = position.ok_or(PcError::NotPlayable)?;
+            queue.remove(position);
             let keys = keys_to(&field, placement, &self.kicks, self.drop);
             let hold = (position == 0) == is_held;
             is_held |= hold;

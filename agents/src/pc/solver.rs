@@ -7,7 +7,7 @@ use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
     DropMode, KickTable, LowField, LowFieldError, LowPlacements, Rests, SrsPlacement,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
 
@@ -207,11 +207,7 @@ impl Solver {
             return (true, false);
         }
         let mut children = Vec::new();
-        self.expand(field, oldest, true, &mut children);
-        let next = queue.pieces.first().copied();
-        if let Some(next) = next.filter(|&next| queue.hold && next != oldest) {
-            self.expand(field, next, false, &mut children);
-        }
+        self.expand(field, oldest, queue, &mut children);
         let mut any = false;
         for child in children {
             let (following, rest) = match queue.pieces.split_first() {
@@ -255,11 +251,7 @@ impl Solver {
         let depth = field.pieces_left();
         let mut children = std::mem::take(&mut self.children[depth]);
         children.clear();
-        self.expand(field, oldest, true, &mut children);
-        let next = queue.pieces.first().copied();
-        if let Some(next) = next.filter(|&next| queue.hold && next != oldest) {
-            self.expand(field, next, false, &mut children);
-        }
+        self.expand(field, oldest, queue, &mut children);
         // Try fields with compact empty space first, because they can be cleared more often.
         children.sort_by_cached_key(|child| child.field.open_sides());
         let found = children.iter().take(WIDTH).find(|child| {
@@ -287,15 +279,21 @@ impl Solver {
         found
     }
 
-    fn expand(&self, field: &LowField, piece: Piece, is_oldest: bool, children: &mut Vec<Child>) {
-        let rests = Rests::new(field, piece).filter(|child| !child.is_split());
-        self.placements.for_each_reached(rests, |placement, field| {
-            children.push(Child {
-                placement,
-                field,
-                is_oldest,
+    /// Appends the placements of the oldest unplaced piece and, with hold, those of the piece after it.
+    fn expand(&self, field: &LowField, oldest: Piece, queue: Queue<'_>, children: &mut Vec<Child>) {
+        let next = queue.pieces.first().copied();
+        let next = next.filter(|&next| queue.hold && next != oldest);
+        let next = next.map(|next| (next, false));
+        for (piece, is_oldest) in std::iter::once((oldest, true)).chain(next) {
+            let rests = Rests::new(field, piece).filter(|child| !child.is_split());
+            self.placements.for_each_reached(rests, |placement, field| {
+                children.push(Child {
+                    placement,
+                    field,
+                    is_oldest,
+                });
             });
-        });
+        }
     }
 
     /// Returns whether the search can skip a field: an earlier search from it failed, or the unplaced pieces cannot
@@ -325,9 +323,22 @@ pub(super) fn state_key(field: &LowField, oldest: Piece) -> u64 {
     field.key() | (oldest as u64 & 3) << 16 | (oldest as u64 >> 2) << 22
 }
 
+/// A map with the hasher [`KeyHasher`].
+pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+
 /// A fast hasher for integer keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyHasher(u64);
+
+impl KeyHasher {
+    /// Returns the hash of a key.
+    #[inline]
+    pub(super) fn hash(key: u64) -> u64 {
+        let mut hasher = KeyHasher::default();
+        hasher.write_u64(key);
+        hasher.finish()
+    }
+}
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {

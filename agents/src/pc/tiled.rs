@@ -2,12 +2,10 @@
 //! can be placed. It is fast for queues without a perfect clear, because few tilings use the right pieces.
 
 use super::Solution;
-use super::solver::{KeyHasher, Queue};
+use super::solver::{KeyMap, Queue};
 use super::tiling::{Cover, FULL, FULL_HALF, HALF_CELLS, ROWS, Stock, Tilings};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{DropMode, LowField, LowPlacements, Orientation, SrsPlacement, WIDTH};
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -193,7 +191,7 @@ struct SecondWay {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SecondHalves {
     /// For each half, the range in `all` of the ways to cover it.
-    lists: HashMap<u64, Range<usize>, BuildHasherDefault<KeyHasher>>,
+    lists: KeyMap<u64, Range<usize>>,
     all: Vec<SecondWay>,
 }
 
@@ -257,10 +255,10 @@ pub(super) struct TiledSearch<'a> {
     start: u64,
     second: &'a mut SecondHalves,
     /// For each second half, the range in `ways` of the ways that the stock permits.
-    lists: HashMap<u64, Range<usize>, BuildHasherDefault<KeyHasher>>,
+    lists: KeyMap<u64, Range<usize>>,
     ways: Vec<SecondWay>,
     /// For each second half and each remaining stock, the range in `fitting` of the ways that this stock permits.
-    fitting_lists: HashMap<u64, Range<usize>, BuildHasherDefault<KeyHasher>>,
+    fitting_lists: KeyMap<u64, Range<usize>>,
     /// Indices in `ways`.
     fitting: Vec<u32>,
     /// Parts of the current tiling.
@@ -286,9 +284,9 @@ impl<'a> TiledSearch<'a> {
             stock: queue.stock(oldest),
             start: field.column_bits(),
             second,
-            lists: HashMap::default(),
+            lists: KeyMap::default(),
             ways: Vec::new(),
-            fitting_lists: HashMap::default(),
+            fitting_lists: KeyMap::default(),
             fitting: Vec::new(),
             parts: [0; PARTS],
             len: field.pieces_left(),
@@ -462,19 +460,25 @@ impl<'a> OrderSearch<'a> {
 mod tests {
     use super::*;
     use hatebeam_tetris::Rng;
-    use hatebeam_tetris::srs::{Hold, KickTable, Kicks};
+    use hatebeam_tetris::srs::{KickTable, Kicks};
 
-    /// Returns whether a field can be cleared, by trying all placements of all pieces.
-    fn can_clear(placements: &LowPlacements, field: &LowField, queue: &Hold) -> bool {
+    /// Returns whether a field can be cleared, by trying all placements of all pieces. `choices` is the number of pieces
+    /// at the front of the queue that can be placed next.
+    fn can_clear(
+        placements: &LowPlacements,
+        field: &LowField,
+        queue: &[Piece],
+        choices: usize,
+    ) -> bool {
         if field.is_clear() {
             return true;
         }
-        queue.choices().into_iter().any(|(position, piece)| {
-            let mut rest = queue.clone();
-            rest.place(position).unwrap();
+        (0..choices.min(queue.len())).any(|position| {
+            let mut rest = queue.to_vec();
+            let piece = rest.remove(position);
             let mut found = false;
             placements.for_each(field, piece, |placement| {
-                found |= can_clear(placements, &field.put(placement), &rest);
+                found |= can_clear(placements, &field.put(placement), &rest, choices);
             });
             found
         })
@@ -484,14 +488,15 @@ mod tests {
     fn played(
         placements: &LowPlacements,
         field: &LowField,
-        queue: &Hold,
+        queue: &[Piece],
+        choices: usize,
         solution: &Solution,
     ) -> Option<LowField> {
-        let (mut field, mut queue) = (*field, queue.clone());
+        let (mut field, mut queue) = (*field, queue.to_vec());
         for &placement in solution {
-            let choices = queue.choices();
-            let choice = choices.iter().find(|choice| choice.1 == placement.piece)?;
-            queue.place(choice.0).ok()?;
+            let mut next = queue.iter().take(choices);
+            let position = next.position(|&piece| piece == placement.piece)?;
+            queue.remove(position);
             let mut is_reachable = false;
             placements.for_each(&field, placement.piece, |at| {
                 is_reachable |= at == placement
@@ -530,7 +535,7 @@ mod tests {
             let hold = rng.below(2) == 0;
             let count = field.pieces_left() + usize::from(hold);
             let pieces: Vec<Piece> = (0..count).map(|_| Piece::ALL[rng.below(7)]).collect();
-            let known = Hold::new(pieces.clone(), hold);
+            let choices = 1 + usize::from(hold);
             let queue = Queue {
                 pieces: &pieces[1..],
                 hold,
@@ -538,10 +543,10 @@ mod tests {
             let mut second = SecondHalves::default();
             let search = TiledSearch::new(&placements, &mut second, &field, pieces[0], queue);
             let found = search.solve();
-            let expected = can_clear(&placements, &field, &known);
+            let expected = can_clear(&placements, &field, &pieces, choices);
             assert_eq!(found.is_some(), expected, "{field:?} {pieces:?} {hold}");
             if let Some(solution) = found {
-                let after = played(&placements, &field, &known, &solution);
+                let after = played(&placements, &field, &pieces, choices, &solution);
                 assert!(after.is_some_and(|after| after.is_clear()), "{solution:?}");
             }
             results[usize::from(expected)] += 1;

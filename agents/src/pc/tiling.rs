@@ -4,10 +4,10 @@
 //! between them. The condition therefore allows a piece to skip rows if the skipped rows can become full before any row
 //! of the piece does. It ignores the order and the movement of the pieces, and whether anything supports them.
 
-use super::solver::KeyHasher;
+use super::solver::{KeyHasher, KeyMap};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, MAX_LOW_ROWS, Orientation, WIDTH, cells};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -209,7 +209,7 @@ struct Ways {
     /// Whether pieces may also cover cells of the other half.
     can_spill: bool,
     /// Start and end in `all` of the list for each half.
-    lists: HashMap<u64, (usize, usize), BuildHasherDefault<KeyHasher>>,
+    lists: KeyMap<u64, (usize, usize)>,
     all: Vec<Way>,
 }
 
@@ -218,7 +218,7 @@ impl Ways {
         Ways {
             stock,
             can_spill,
-            lists: HashMap::default(),
+            lists: KeyMap::default(),
             all: Vec::new(),
         }
     }

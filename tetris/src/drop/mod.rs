@@ -42,7 +42,7 @@ pub struct Drop {
     pub eroded_cells: u8,
 }
 
-/// Error for a game that cannot be created, or for an action that does not exist.
+/// Error for a game that cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DropError {
     /// The size of the field is out of range.

@@ -188,6 +188,15 @@ impl PieceSet {
         .expect("the small set is valid")
     }
 
+    /// Returns the built-in set with the given name: `standard` or `small`.
+    pub fn built_in(name: &str) -> Option<PieceSet> {
+        match name {
+            "standard" => Some(PieceSet::standard()),
+            "small" => Some(PieceSet::small()),
+            _ => None,
+        }
+    }
+
     /// Parses a set from text. Each piece consists of rows of `#` or `X` (filled) and `.` or `_` (empty), with an empty
     /// line between pieces. A line that begins with `//` is a comment.
     ///

@@ -4,6 +4,8 @@
 
 use super::best::{BestPlacements, Valued};
 use super::board::Board;
+use super::patterns::evaluate_portable;
+use super::placements::Placements;
 use crate::Piece;
 
 /// Returns whether the processor has the instruction sets for which the functions of this module are compiled.
@@ -40,6 +42,18 @@ pub(super) fn candidates(
     unsafe { candidates_avx2(best, board, piece, count, values) }
 }
 
+pub(super) fn evaluate_patterns(
+    board: &Board,
+    piece: Piece,
+    weights: &[f32],
+    placements: &mut Placements,
+    values: &mut Vec<Valued>,
+) {
+    assert!(available());
+    // SAFETY: as in `of_each_piece`.
+    unsafe { evaluate_patterns_avx2(board, piece, weights, placements, values) }
+}
+
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
 fn of_each_piece_avx2(best: &mut BestPlacements, board: &Board) -> [Option<Valued>; 7] {
     best.of_each_piece_inline(board)
@@ -59,4 +73,15 @@ fn candidates_avx2(
     values: &mut Vec<Valued>,
 ) {
     best.candidates_inline(board, piece, count, values);
+}
+
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+fn evaluate_patterns_avx2(
+    board: &Board,
+    piece: Piece,
+    weights: &[f32],
+    placements: &mut Placements,
+    values: &mut Vec<Valued>,
+) {
+    evaluate_portable(board, piece, weights, placements, values);
 }

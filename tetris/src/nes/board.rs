@@ -5,6 +5,7 @@ use super::placements::Placement;
 use super::scoring::frames_per_row;
 use super::shapes::shape;
 use crate::Piece;
+use crate::field::{RowError, parse_rows};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -78,8 +79,8 @@ impl FromStr for Rows {
     }
 }
 
-/// A board, stored as one bit mask per column, and the gravity. If the rule set has `n` rows above the visible ones, bit `n + r` is the
-/// cell in visible row `r`. The lowest bit is the highest row.
+/// A board, stored as one bit mask per column, and the gravity. If the rule set has `n` rows above the visible ones, bit
+/// `n + r` is the cell in visible row `r`. The lowest bit is the highest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Board {
     pub(crate) columns: [u32; WIDTH],
@@ -111,24 +112,9 @@ pub enum BoardError {
         /// Maximum number of rows.
         most: usize,
     },
-    /// A row of the text has the wrong length.
-    #[error("row {row} has {given} cells: 10 are needed")]
-    RowLength {
-        /// Row number in the text, counted from 1.
-        row: usize,
-        /// Number of cells in the row.
-        given: usize,
-    },
-    /// A character represents neither a filled nor an empty cell.
-    #[error(
-        "`{found}` in row {row} is not a cell: use X or # for a filled cell, and _ or . or a space for an empty one"
-    )]
-    Cell {
-        /// Row number in the text, counted from 1.
-        row: usize,
-        /// The invalid character.
-        found: char,
-    },
+    /// A row of the text is invalid.
+    #[error(transparent)]
+    Row(#[from] RowError),
 }
 
 impl Board {
@@ -161,25 +147,10 @@ impl Board {
                 most,
             });
         }
-        for (number, row) in text.iter().enumerate() {
-            let row = row.as_ref();
-            let given = row.chars().count();
-            if given != WIDTH {
-                let row = number + 1;
-                return Err(BoardError::RowLength { row, given });
-            }
-            let bit = rows.count() - text.len() + number;
-            for (x, cell) in row.chars().enumerate() {
-                match cell {
-                    'X' | 'x' | '#' => board.columns[x] |= 1 << bit,
-                    '_' | '.' | ' ' => {}
-                    found => {
-                        let row = number + 1;
-                        return Err(BoardError::Cell { row, found });
-                    }
-                }
-            }
-        }
+        let first = rows.count() - text.len();
+        parse_rows(text, WIDTH, |x, index| {
+            board.columns[x] |= 1 << (first + index);
+        })?;
         Ok(board)
     }
 
@@ -200,11 +171,6 @@ impl Board {
             (hash.rotate_left(23) ^ u64::from(column)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         };
         self.columns.iter().fold(0, mix)
-    }
-
-    /// Returns whether no cell is filled.
-    pub fn is_empty(&self) -> bool {
-        self.columns == [0; WIDTH]
     }
 
     /// Returns a mask of all rows in which pieces move.

@@ -155,7 +155,7 @@ pub(super) fn well_depth(left: i32, own: i32, right: i32) -> i32 {
     (left.min(right) - own).max(0)
 }
 
-/// Minimum depth of a deep well.
+/// Minimum depth of a deep well, which only a piece I fills without covering a cell.
 pub(super) const DEEP: i32 = 3;
 /// Height that represents a wall. It is greater than the height of any column.
 pub(super) const WALL: i16 = 64;

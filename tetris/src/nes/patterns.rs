@@ -3,6 +3,8 @@
 //! neighbouring columns, and every combination has its own weight. The value estimates the points of the rest of the
 //! game, in units of the points at level 0, where each cleared row reduces the value of later rows by 1 %.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
 use super::best::Valued;
 use super::board::Board;
 use super::placements::Placements;
@@ -52,15 +54,15 @@ pub fn evaluate_patterns(
     values: &mut Vec<Valued>,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if fast::available() {
-        return fast::evaluate(board, piece, weights, placements, values);
+    if avx2::available() {
+        return avx2::evaluate_patterns(board, piece, weights, placements, values);
     }
     evaluate_portable(board, piece, weights, placements, values);
 }
 
 /// Implements [`evaluate_patterns`]. The function is inlined, so it is compiled for the caller's instruction sets.
 #[inline(always)]
-fn evaluate_portable(
+pub(super) fn evaluate_portable(
     board: &Board,
     piece: Piece,
     weights: &[f32],
@@ -75,38 +77,6 @@ fn evaluate_portable(
         let rest = board_value(&patterns(&locked.board), weights);
         let value = -discounted(locked.lines, f64::from(rest));
         values.push(Valued { placement, value });
-    }
-}
-
-/// A version of [`evaluate_portable`] that is compiled for processors with AVX2 and bit-counting instructions.
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)]
-mod fast {
-    pub(super) use super::super::avx2::available;
-    use super::{Board, Piece, Placements, Valued, evaluate_portable};
-
-    pub(super) fn evaluate(
-        board: &Board,
-        piece: Piece,
-        weights: &[f32],
-        placements: &mut Placements,
-        values: &mut Vec<Valued>,
-    ) {
-        assert!(available());
-        // SAFETY: the assertion above checks that the processor has every instruction set for which the function is
-        // compiled. The function contains only safe code.
-        unsafe { with_avx2(board, piece, weights, placements, values) }
-    }
-
-    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-    fn with_avx2(
-        board: &Board,
-        piece: Piece,
-        weights: &[f32],
-        placements: &mut Placements,
-        values: &mut Vec<Valued>,
-    ) {
-        evaluate_portable(board, piece, weights, placements, values);
     }
 }
 

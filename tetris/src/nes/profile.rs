@@ -2,13 +2,10 @@
 //! a tetris (four rows cleared at once) gives far more points than the same rows one by one.
 
 use super::board::{Board, WIDTH};
+use super::features::{DEEP, WALL, well_depth};
 
 /// Number of columns outside the well.
 pub(super) const STACK: usize = WIDTH - 1;
-/// Height that represents a wall. It is greater than the height of any column.
-const WALL: i32 = 64;
-/// Depth at which only a piece I fills a pit without covering a cell.
-const DEEP: i32 = 3;
 
 /// Measures of a board. The stack is the columns outside the well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +62,11 @@ impl Profile {
         };
         let (mut shallow_pits, mut deep_pits) = (0, 0);
         let (mut kinds, mut highest, mut transitions) = (0u32, 0, 0);
+        let wall = i32::from(WALL);
         for x in 0..STACK {
-            let left = if x > 0 { heights[x - 1] } else { WALL };
-            let right = if x + 1 < STACK { heights[x + 1] } else { WALL };
-            let pit = (left.min(right) - heights[x]).max(0);
+            let left = if x > 0 { heights[x - 1] } else { wall };
+            let right = if x + 1 < STACK { heights[x + 1] } else { wall };
+            let pit = well_depth(left, heights[x], right);
             shallow_pits += i32::from(pit == DEEP - 1);
             deep_pits += i32::from(pit >= DEEP);
             highest = highest.max(heights[x]);

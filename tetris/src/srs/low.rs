@@ -88,7 +88,7 @@ impl LowField {
             return Err(LowFieldError::TooHigh(rows));
         }
         for x in 0..WIDTH {
-            low.cells |= field.column(x) << (x * BITS);
+            low.cells |= field.columns[x] << (x * BITS);
         }
         low = low.without_full_rows();
         let empty = low.empty_cells();

@@ -1,4 +1,4 @@
-//! The parts of guideline Tetris that a search for perfect clears requires: turns with kicks, hold, previews and bags.
+//! The parts of guideline Tetris that a search for perfect clears requires: turns with kicks, and bags.
 //! A perfect clear leaves the field empty. Pieces do not fall by themselves.
 //!
 //! Rows are numbered from the floor. The field has 10 columns and 40 rows. Pieces spawn with their lowest cell in row
@@ -8,18 +8,14 @@ mod bag;
 mod keys;
 mod kicks;
 mod low;
-mod perft;
 mod placements;
-mod queue;
 mod shapes;
 
 pub use bag::{Bag, BagError};
 pub use keys::{SrsKey, keys_to};
 pub use kicks::{KickError, KickTable, Kicks};
 pub use low::{LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS, Rests};
-pub use perft::{PerftLayer, perft};
 pub use placements::{DropMode, PlacementSet, Placements};
-pub use queue::{FirstChoices, Hold, HoldError};
 pub use shapes::{Orientation, SrsPlacement, cells};
 
 use crate::{Field, FieldError};

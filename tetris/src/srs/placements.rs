@@ -192,20 +192,6 @@ fn fall(mut seeds: u64, mut free: u64) -> u64 {
 }
 
 impl PlacementSet {
-    /// Returns the number of placements.
-    pub fn len(&self) -> usize {
-        self.rests
-            .iter()
-            .flatten()
-            .map(|column| column.count_ones() as usize)
-            .sum()
-    }
-
-    /// Returns whether the piece has no placements.
-    pub fn is_empty(&self) -> bool {
-        self.rests.iter().flatten().all(|&column| column == 0)
-    }
-
     /// Returns the placements, sorted by orientation, column and row.
     pub fn iter(&self) -> impl Iterator<Item = SrsPlacement> + '_ {
         Orientation::ALL.into_iter().flat_map(move |orientation| {

@@ -1,5 +1,6 @@
-//! Functions that read test vectors.
+//! Functions that read test vectors, and random rows.
 
+use hatebeam_tetris::Rng;
 use serde_json::Value;
 
 /// Reads a file of test vectors.
@@ -23,10 +24,22 @@ pub(crate) fn rows(value: &Value) -> Vec<&str> {
 }
 
 /// Returns the numbers in a JSON array.
-#[allow(dead_code)]
 pub(crate) fn numbers(value: &Value) -> Vec<i64> {
     list(value)
         .iter()
         .map(|number| number.as_i64().unwrap())
         .collect()
+}
+
+/// Returns `count` random rows of text with `width` cells. Each row has a gap, and `dense + 1` of ten other cells are
+/// filled.
+pub(crate) fn random_rows(count: usize, width: usize, dense: usize, rng: &mut Rng) -> Vec<String> {
+    let mut row = || -> String {
+        let gap = rng.below(width);
+        let mut is_filled = |x: usize| x != gap && rng.below(10) <= dense;
+        (0..width)
+            .map(|x| if is_filled(x) { 'X' } else { '_' })
+            .collect()
+    };
+    (0..count).map(|_| row()).collect()
 }

@@ -2,7 +2,8 @@
 //! a perfect clear. It is *usable* if a player who always makes the best move for the pieces seen so far reaches a
 //! perfect clear with it.
 
-use super::orders::{ALL_ONE, KeyMap, Orders, Orders4, next_three, next_two};
+use super::super::solver::KeyMap;
+use super::orders::{ALL_ONE, Orders, Orders4, next_three, next_two};
 use super::supply::{Supply, fold_values, fold_words};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, LowField};

@@ -2,15 +2,13 @@
 //! the first level to the last, and then evaluated from the last level to the first.
 
 use super::super::expand::Expander;
-use super::super::solver::{KeyHasher, state_key};
+use super::super::solver::{KeyHasher, KeyMap, state_key};
 use super::super::tiling::{Stock, StockTilings};
 use super::future::Futures;
-use super::orders::KeyMap;
 use super::supply::{Tail, fold_values, fold_words};
-use crate::play_numbered;
+use crate::parallel::play_numbered;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
-use std::hash::Hasher;
 
 /// Number of states, or of groups of states, that a thread processes at a time.
 const BLOCK: usize = 256;
@@ -70,10 +68,8 @@ struct Children {
 
 impl Children {
     fn push(&mut self, state: State) {
-        let mut hasher = KeyHasher::default();
-        hasher.write_u64(state.key());
         // Hash maps use the lowest and the highest bits.
-        let part = (hasher.finish() >> 40) as usize % PARTS;
+        let part = (KeyHasher::hash(state.key()) >> 40) as usize % PARTS;
         self.states[part].push(state);
         self.parts.push(part as u8);
     }
@@ -240,7 +236,7 @@ struct Values {
 }
 
 /// Numbers of winning and usable sequences after a first move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wins {
     /// Number of winning sequences.
     pub(super) clairvoyant: u32,
@@ -313,9 +309,8 @@ impl KnownMoves {
         futures: impl Fn() -> Futures + Sync,
         threads: usize,
     ) -> Vec<Wins> {
-        let (mut words, mut counts) = self.last_values(sequences, futures, threads);
+        let mut after = self.last_values(sequences, futures, threads);
         for (moves, level) in self.levels.iter().enumerate().rev().skip(1) {
-            let after = Values { words, counts };
             if moves == 0 {
                 return level
                     .moves
@@ -323,18 +318,18 @@ impl KnownMoves {
                     .map(|&child| after.wins(sequences, child))
                     .collect();
             }
-            (words, counts) = after.before(sequences, level, moves, threads);
+            after = after.before(sequences, level, moves, threads);
         }
         Vec::new()
     }
 
-    /// Returns the words and counts of [`Values`] for the last level.
+    /// Returns the results for the states of the last level.
     fn last_values(
         &self,
         sequences: &Sequences<'_>,
         futures: impl Fn() -> Futures + Sync,
         threads: usize,
-    ) -> (Vec<u64>, Vec<u32>) {
+    ) -> Values {
         let states = self.levels.last().map_or(&[][..], |level| &level.states);
         let state = |index: &u32| &states[*index as usize];
         // States with the same field share most of the work.
@@ -357,10 +352,12 @@ impl KnownMoves {
             }
             (words, counts)
         });
-        let found = results.iter().flat_map(|result| &result.0);
-        let words = reordered(found, &order, sequences.tails.len());
-        let found = results.iter().flat_map(|result| &result.1);
-        (words, reordered(found, &order, size.unwrap_or(0)))
+        let words = results.iter().flat_map(|result| &result.0);
+        let counts = results.iter().flat_map(|result| &result.1);
+        Values {
+            words: reordered(words, &order, sequences.tails.len()),
+            counts: reordered(counts, &order, size.unwrap_or(0)),
+        }
     }
 }
 
@@ -390,10 +387,7 @@ impl Values {
     /// Returns the results for a state of the second level. They are 0 if the state was removed.
     fn wins(&self, sequences: &Sequences<'_>, state: u32) -> Wins {
         if state == NONE {
-            return Wins {
-                clairvoyant: 0,
-                adaptive: 0,
-            };
+            return Wins::default();
         }
         let words = self.words(sequences, state);
         let clairvoyant = words.iter().map(|word| word.count_ones()).sum();
@@ -407,15 +401,14 @@ impl Values {
         }
     }
 
-    /// Returns the words and counts of [`Values`] for `level`, the level before this one. The states of `level` are the
-    /// states after `moves` moves.
+    /// Returns the results for the states of `level`, the level before this one. They are the states after `moves` moves.
     fn before(
         &self,
         sequences: &Sequences<'_>,
         level: &Level,
         moves: usize,
         threads: usize,
-    ) -> (Vec<u64>, Vec<u32>) {
+    ) -> Values {
         let count = sequences.tails.len();
         let size = sequences.seen_after(moves);
         let folded = size.map(|size| self.folded(sequences, moves + 1, size));
@@ -446,7 +439,10 @@ impl Values {
         let (words, counts): (Vec<_>, Vec<_>) = play_numbered(blocks, threads, || (), merge)
             .into_iter()
             .unzip();
-        (words.concat(), counts.concat())
+        Values {
+            words: words.concat(),
+            counts: counts.concat(),
+        }
     }
 
     /// Returns the number of usable sequences for each state and for each of the `size` sequences of pieces that the

@@ -17,7 +17,7 @@ use future::{Futures, Position};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
 use known::{KnownMoves, Sequences, Wins};
-pub(super) use orders::{Orders, SharedOrders};
+use orders::{Orders, SharedOrders};
 use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
@@ -192,9 +192,9 @@ pub fn chances(
 
 /// Finds a first move with the best adaptive chance. Returns `None` if no piece can be placed.
 ///
-/// Takes less time than [`chances`] if some move is certain to succeed, and much less if all pieces are known. If several moves have the best chance, the
-/// result can differ from the first move of [`chances`]. Calls `improve` with each better move that it finds. The
-/// chance of such a move is a lower bound.
+/// Takes less time than [`chances`] if some move is certain to succeed, and much less if all pieces are known. If several
+/// moves have the best chance, the result can differ from the first move of [`chances`]. Calls `improve` with each better
+/// move that it finds. The chance of such a move is a lower bound.
 pub fn best_move(
     position: &PcPosition,
     finder: &PcFinder,
@@ -330,10 +330,6 @@ impl<'a> Game<'a> {
         };
         let all = self.supply().sizes(0, self.bag).iter().product::<usize>() as u32;
         let chance = |count| Chance { count, all };
-        let none = Wins {
-            clairvoyant: 0,
-            adaptive: 0,
-        };
         let mut possible = placements.into_iter().zip(wins).peekable();
         let mut moves = Vec::new();
         for piece in self.first_pieces() {
@@ -342,7 +338,7 @@ impl<'a> Game<'a> {
                 .for_each(&self.field, piece, |placement| {
                     // Placements after which a perfect clear is obviously impossible have not been evaluated.
                     let found = possible.next_if(|(found, _)| *found == placement);
-                    let wins = found.map_or(none, |(_, wins)| wins);
+                    let wins = found.map(|(_, wins)| wins).unwrap_or_default();
                     moves.push(MoveChance {
                         placement,
                         clairvoyant: chance(wins.clairvoyant),
@@ -380,10 +376,7 @@ impl<'a> Game<'a> {
         for piece in self.first_pieces() {
             self.expander
                 .for_each(&self.field, piece, |placement, field| {
-                    let mut sum = Wins {
-                        clairvoyant: 0,
-                        adaptive: 0,
-                    };
+                    let mut sum = Wins::default();
                     for &(next, bag) in &options {
                         let held = if piece == held { next } else { held };
                         let after = Position {

@@ -4,14 +4,10 @@
 //! a list of such words, one for each sequence of the pieces before the last two.
 
 use super::super::expand::Expander;
-use super::super::solver::KeyHasher;
+use super::super::solver::{KeyHasher, KeyMap};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, Rests};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 /// Number of kinds of pieces.
 pub(super) const PIECES: usize = 7;
@@ -19,9 +15,9 @@ pub(super) const PIECES: usize = 7;
 pub(super) const ALL_ONE: u64 = 0x7f;
 
 /// Set of orders of three pieces: for each first piece, the pairs that follow.
-pub(in super::super) type Orders3 = [u64; PIECES];
+pub(super) type Orders3 = [u64; PIECES];
 /// Set of orders of four pieces: for each first piece, the orders of three pieces that follow.
-pub(in super::super) type Orders4 = [Orders3; PIECES];
+pub(super) type Orders4 = [Orders3; PIECES];
 
 /// Number of independently locked parts of [`SharedOrders`].
 const SHARDS: usize = 64;
@@ -31,22 +27,20 @@ const SHARD_FIELDS: usize = 7 << 11;
 /// Orders of three pieces that clear fields, for the threads of a search and for later searches. The results do not depend
 /// on the order in which the threads find them.
 #[derive(Debug)]
-pub(in super::super) struct SharedOrders {
+pub(super) struct SharedOrders {
     shards: Vec<Mutex<KeyMap<u64, Orders3>>>,
 }
 
 impl SharedOrders {
-    pub(in super::super) fn new() -> SharedOrders {
+    pub(super) fn new() -> SharedOrders {
         SharedOrders {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
     }
 
     fn shard(&self, key: u64) -> MutexGuard<'_, KeyMap<u64, Orders3>> {
-        let mut hasher = KeyHasher::default();
-        hasher.write_u64(key);
         // Hash maps use the lowest and the highest bits.
-        let shard = &self.shards[(hasher.finish() >> 40) as usize % SHARDS];
+        let shard = &self.shards[(KeyHasher::hash(key) >> 40) as usize % SHARDS];
         shard
             .lock()
             .expect("lock is not poisoned: no thread panics while holding it")
@@ -63,7 +57,7 @@ impl SharedOrders {
 
 /// Finds the orders without hold that clear a field, and remembers them.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Orders {
+pub(super) struct Orders {
     expander: Expander,
     shared: Arc<SharedOrders>,
     one: KeyMap<u64, u8>,
@@ -72,7 +66,7 @@ pub(in super::super) struct Orders {
 }
 
 impl Orders {
-    pub(in super::super) fn new(expander: Expander, shared: Arc<SharedOrders>) -> Orders {
+    pub(super) fn new(expander: Expander, shared: Arc<SharedOrders>) -> Orders {
         Orders {
             expander,
             shared,
@@ -106,7 +100,7 @@ impl Orders {
     }
 
     /// Returns the orders of two pieces that clear a field.
-    pub(in super::super) fn two(&mut self, field: &LowField) -> u64 {
+    pub(super) fn two(&mut self, field: &LowField) -> u64 {
         if let Some(&orders) = self.two.get(&field.key()) {
             return orders;
         }
@@ -123,7 +117,7 @@ impl Orders {
     }
 
     /// Returns the orders of three pieces that clear a field.
-    pub(in super::super) fn three(&mut self, field: &LowField) -> Orders3 {
+    pub(super) fn three(&mut self, field: &LowField) -> Orders3 {
         if let Some(orders) = self.three.get(&field.key()) {
             return *orders;
         }
@@ -141,7 +135,7 @@ impl Orders {
     }
 
     /// Returns the orders of four pieces that clear a field and begin with a piece in `pieces` (one bit per piece).
-    pub(in super::super) fn four(&mut self, field: &LowField, pieces: u8) -> Orders4 {
+    pub(super) fn four(&mut self, field: &LowField, pieces: u8) -> Orders4 {
         Piece::ALL.map(|piece| {
             let mut orders = [0; PIECES];
             if pieces >> piece.index() & 1 == 1 {

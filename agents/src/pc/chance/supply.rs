@@ -1,7 +1,8 @@
 //! The possible orders of the pieces in a queue whose first pieces are known.
 
+use super::super::solver::KeyMap;
 use super::super::tiling::Stock;
-use super::orders::{ALL_ONE, KeyMap, PIECES};
+use super::orders::{ALL_ONE, PIECES};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::Bag;
 use std::rc::Rc;
@@ -15,7 +16,7 @@ pub(super) struct Supply {
     len: usize,
     /// Whether the last piece exists. If `false`, an arbitrary piece stands for it, which the search does not place.
     has_last: bool,
-    tails: KeyMap<(usize, u8), Rc<[Tail]>>,
+    tails: KeyMap<(usize, Bag), Rc<[Tail]>>,
 }
 
 /// The possible last two pieces of a queue, for one sequence of all other pieces.
@@ -101,12 +102,7 @@ impl Supply {
     /// Returns the tails of the pieces from `position` on: one for each possible sequence of the pieces before the
     /// last two, in the order of these sequences.
     pub(super) fn tails(&mut self, position: usize, bag: Bag) -> Rc<[Tail]> {
-        let key = (
-            position,
-            bag.pieces()
-                .fold(0, |bits, piece| bits | 1 << piece.index()),
-        );
-        if let Some(tails) = self.tails.get(&key) {
+        if let Some(tails) = self.tails.get(&(position, bag)) {
             return Rc::clone(tails);
         }
         let mut tails = Vec::new();
@@ -132,7 +128,7 @@ impl Supply {
             }
         }
         let tails: Rc<[Tail]> = tails.into();
-        self.tails.insert(key, Rc::clone(&tails));
+        self.tails.insert((position, bag), Rc::clone(&tails));
         tails
     }
 }

@@ -2,10 +2,9 @@
 
 use super::super::solver::KeyHasher;
 use super::super::tiling::Tilings;
-use crate::play_numbered;
+use crate::parallel::play_numbered;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, LowFieldError, LowPlacements, Rests};
-use std::hash::Hasher;
 use std::sync::{Mutex, PoisonError};
 
 /// Number of hash sets among which the boards of a layer are divided, so that each set fits in a processor's cache. A
@@ -29,7 +28,7 @@ struct KeySet {
 
 impl KeySet {
     fn slot(&self, key: u64) -> usize {
-        let mut slot = (hash(key) >> 16) as usize & (self.slots.len() - 1);
+        let mut slot = (KeyHasher::hash(key) >> 16) as usize & (self.slots.len() - 1);
         while self.slots[slot] != 0 && self.slots[slot] & !DEAD != key {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
@@ -66,14 +65,8 @@ impl KeySet {
     }
 }
 
-fn hash(key: u64) -> u64 {
-    let mut hasher = KeyHasher::default();
-    hasher.write_u64(key);
-    hasher.finish()
-}
-
 fn shard(key: u64) -> usize {
-    hash(key) as usize % SHARDS
+    KeyHasher::hash(key) as usize % SHARDS
 }
 
 /// A set of keys, divided by hash into [`SHARDS`] smaller sets.

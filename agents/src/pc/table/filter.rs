@@ -2,7 +2,6 @@
 
 use super::super::solver::KeyHasher;
 use hatebeam_tetris::srs::LowField;
-use std::hash::Hasher;
 
 /// Numbers of pieces that can be left, 0 to 10.
 const LAYERS: usize = 11;
@@ -45,9 +44,7 @@ impl BoardFilter {
 /// Returns the index of a field's word, and its bits in this word. `words` is the number of words, a power of two.
 #[inline]
 fn place(field: &LowField, words: usize) -> (usize, u64) {
-    let mut hasher = KeyHasher::default();
-    hasher.write_u64(field.key());
-    let hash = hasher.finish();
+    let hash = KeyHasher::hash(field.key());
     let bits = 1 << (hash & 63) | 1 << (hash >> 6 & 63);
     ((hash >> 12) as usize & (words - 1), bits)
 }

@@ -8,7 +8,7 @@ mod filter;
 pub(super) use filter::BoardFilter;
 
 use hatebeam_tetris::srs::{
-    DropMode, KickTable, LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS,
+    DropMode, KickTable, LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS, WIDTH,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -216,14 +216,15 @@ impl BoardTable {
 
     /// Returns whether the table contains a field.
     pub fn contains(&self, field: &LowField) -> bool {
-        let Some(cleared) = self.header.lines.checked_sub(field.rows()) else {
+        let lines = self.header.lines;
+        if field.rows() > lines {
             return false;
-        };
-        let whole = (10 * cleared as u32 + field.rows() as u32 * 10 - field.empty_cells()) / 4;
-        let packed = packed(field, self.header.lines);
-        (whole as usize) < self.header.counts.len()
+        }
+        let pieces = (WIDTH * lines - field.empty_cells() as usize) / 4;
+        let packed = packed(field, lines);
+        pieces < self.header.counts.len()
             && self
-                .boards(whole as usize)
+                .boards(pieces)
                 .take_while(|&board| board <= packed)
                 .last()
                 == Some(packed)
@@ -246,8 +247,6 @@ impl BoardTable {
     }
 }
 
-/// Number of columns.
-const WIDTH: usize = hatebeam_tetris::srs::WIDTH;
 /// A full row of a packed board.
 const FULL: u64 = (1 << WIDTH) - 1;
 
@@ -269,8 +268,7 @@ fn unpacked(mut board: u64, lines: usize) -> LowField {
 }
 
 fn digest(lists: &[u8]) -> String {
-    let digest = Sha256::digest(lists);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(lists))
 }
 
 /// Appends a number in bytes of seven bits each, the lowest bits first. The highest bit of a byte is set if another
