@@ -1,10 +1,8 @@
-//! Client requests: submitting, changing and listing runs, reading games, and draining workers.
+//! Client requests: submitting and changing runs, reading games, and draining workers.
 
-use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
 use crate::driver::{end_idle, missing_memory};
 use crate::games::Game;
-use crate::registry::WorkerStatus;
 use crate::request::RequestError;
 use crate::status::RunStatus;
 use crate::update::{LimitsChange, RunUpdate};
@@ -12,8 +10,8 @@ use hatebeam_env::watch;
 use hatebeam_notify::EventKind;
 use hatebeam_objects::check_key;
 use hatebeam_runs::{
-    CommittedDepth, Limits, Manifest, ManifestError, Retention, RunSpec, RunState,
-    VersionedManifest, fetch_network, store_network,
+    Limits, Manifest, ManifestError, Retention, RunSpec, RunState, VersionedManifest,
+    fetch_network, store_network,
 };
 use hatebeam_search::{EvaluatorKind, MAX_SHARDS, Network, ShardLayout};
 use std::sync::Arc;
@@ -43,37 +41,6 @@ pub struct Submission {
 }
 
 impl Coordinator {
-    /// Returns the status of the run with this name.
-    pub fn run(&self, name: &str) -> Option<RunStatus> {
-        self.0.run(name)
-    }
-
-    /// Returns the status of all runs, most recently submitted first.
-    pub fn runs(&self) -> Vec<RunStatus> {
-        self.0.runs()
-    }
-
-    /// Returns at most `max` committed depths of a run, starting at depth `from`.
-    pub fn depths(&self, run: &str, from: u32, max: usize) -> Vec<CommittedDepth> {
-        self.0.depths(run, from, max)
-    }
-
-    /// Returns the status of all connected workers.
-    pub fn workers(&self) -> Vec<WorkerStatus> {
-        self.0.workers()
-    }
-
-    /// Returns the alerts about a run and the given workers.
-    pub fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
-        self.0.alerts(run, workers)
-    }
-
-    /// Returns the time at which all machines are stopped, even during a run, in milliseconds since the Unix epoch.
-    /// Returns `None` if there is no such time.
-    pub fn deadline_ms(&self) -> Option<u64> {
-        self.0.deadline_ms()
-    }
-
     /// Returns a receiver that is notified when any run changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.queue.changes()

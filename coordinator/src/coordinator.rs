@@ -95,10 +95,6 @@ impl Coordinator {
         Ok((Coordinator(parts), task))
     }
 
-    pub(crate) fn env(&self) -> &Env {
-        &self.0.env
-    }
-
     /// Returns the registry that workers join.
     pub fn registry(&self) -> &Arc<WorkerRegistry> {
         &self.0.registry
@@ -180,7 +176,7 @@ fn assemble(
     let shown = Arc::downgrade(&parts);
     registry.before_scrape(move || {
         if let Some(parts) = shown.upgrade() {
-            parts.update_metrics();
+            Coordinator(parts).update_metrics();
         }
     });
     (parts, deletion)

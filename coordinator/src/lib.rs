@@ -50,7 +50,7 @@ pub use lease::LeaseError;
 pub use outbox::{EventSink, NotifierSettings};
 pub use parts::CoreSettings;
 pub use read_back::TableSource;
-pub use registry::{Expansion, LostWorker, WorkerRegistry, WorkerState, WorkerStatus};
+pub use registry::{Expansion, WorkerRegistry, WorkerState, WorkerStatus};
 pub use request::RequestError;
 pub use serve::{Dashboard, Settings, coordinate};
 pub use service::{estimate, program_constants};

@@ -280,34 +280,10 @@ impl Notifier {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::cluster::Hooks;
     use crate::tests::support::{Faults, direct, faulty, manifest};
     use hatebeam_objects::Memory;
     use hatebeam_runs::RunState;
-
-    /// An event sink that records all events. It reports a successful delivery unless `fail` is set.
-    #[derive(Debug, Default)]
-    struct Hooks {
-        received: Mutex<Vec<Event>>,
-        fail: bool,
-    }
-
-    impl EventSink for Hooks {
-        fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>) {
-            lock(&self.received).push(event);
-            if let Some(done) = done {
-                done(!self.fail);
-            }
-        }
-
-        fn close(&self, _: Duration) {}
-    }
-
-    impl Hooks {
-        fn names(&self) -> Vec<&'static str> {
-            let received = lock(&self.received);
-            received.iter().map(|event| event.kind.name()).collect()
-        }
-    }
 
     fn start<H: EventSink + 'static>(
         hooks: &Arc<H>,
@@ -440,7 +416,7 @@ mod tests {
     async fn event_that_a_hook_did_not_receive_is_replayed_at_the_next_start() {
         let objects = direct(&Memory::new());
         let failing = Arc::new(Hooks {
-            fail: true,
+            fails: true,
             ..Hooks::default()
         });
         let (notifier, deletion) = start(&failing, &objects);
@@ -450,7 +426,7 @@ mod tests {
         notifier.close(deletion).await;
         assert_eq!(staged(&objects).await, 1);
 
-        ended.state = hatebeam_runs::RunState::Cancelled;
+        ended.state = RunState::Cancelled;
         let ended = Arc::new(ended);
         let hooks = Arc::new(Hooks::default());
         let (notifier, deletion) = start(&hooks, &objects);

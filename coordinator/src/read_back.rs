@@ -75,8 +75,7 @@ impl GameReader {
     }
 
     async fn open(&self, manifest: &Manifest) -> Result<Archive, ReadError> {
-        let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
-        let geometry = geometry.map_err(ManifestError::from)?;
+        let geometry = geometry_of(manifest)?;
         let TableSource(open) = self.tables.clone();
         let tables = self.env.run_blocking(move || open(geometry)).await??;
         Ok(Archive::open(&self.objects, manifest.clone(), tables)?)
@@ -89,8 +88,7 @@ impl GameReader {
         depth: u32,
         well: &str,
     ) -> Result<(), ReadError> {
-        let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
-        let geometry = geometry.map_err(ManifestError::from)?;
+        let geometry = geometry_of(manifest)?;
         // A well that is not one of this run is in no table.
         let Ok(well) = Well::from_hex(geometry, well) else {
             return Ok(());
@@ -108,7 +106,7 @@ impl GameReader {
         depth: &CommittedDepth,
         tables: &[&Table],
     ) -> Result<(), ManifestError> {
-        let geometry = manifest.spec.well.geometry().map_err(SpecError::from)?;
+        let geometry = geometry_of(manifest)?;
         let stored = depth.tables.as_ref();
         let layout = stored.map_or(manifest.layout(), |list| manifest.layout_of(list));
         let depth = depth.record.depth;
@@ -156,18 +154,16 @@ impl GameReader {
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Option<T>, ManifestError> {
-        match self.env.run_blocking(work).await {
-            Ok(Ok(done)) => Ok(Some(done)),
-            Ok(Err(error)) if error.is_damage() => Err(ManifestError::Damaged(error.to_string())),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "cannot check the wells of tables");
-                Ok(None)
+        let reason = match self.env.run_blocking(work).await {
+            Ok(Ok(done)) => return Ok(Some(done)),
+            Ok(Err(error)) if error.is_damage() => {
+                return Err(ManifestError::Damaged(error.to_string()));
             }
-            Err(error) => {
-                tracing::warn!(%error, "cannot check the wells of tables");
-                Ok(None)
-            }
-        }
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(error = reason, "cannot check the wells of tables");
+        Ok(None)
     }
 
     /// Stores the files of a run's best game, and returns the run's result. Returns an error if the replay cannot be
@@ -219,6 +215,10 @@ impl GameReader {
             .filter_map(|entry| entry.key.rsplit('/').next());
         names.map(str::to_owned).collect()
     }
+}
+
+fn geometry_of(manifest: &Manifest) -> Result<Geometry, ManifestError> {
+    Ok(manifest.spec.well.geometry().map_err(SpecError::from)?)
 }
 
 struct ObjectSink {

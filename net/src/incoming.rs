@@ -14,7 +14,7 @@ use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 /// Maximum number of open connections per server. It suffices for every worker of the largest cluster and for the same
 /// number of clients. Further connections are closed immediately, so that clients cannot exhaust the memory or the
 /// file descriptors of the process.
-pub const MAX_CONNECTIONS: usize = 8192;
+pub(crate) const MAX_CONNECTIONS: usize = 8192;
 
 /// A stream of incoming connections. It closes a new connection immediately if too many connections are open.
 #[derive(Debug)]

@@ -21,13 +21,14 @@ mod tls;
 mod token;
 
 pub use error::{BadToken, WireError, explain};
-pub use incoming::{Incoming, MAX_CONNECTIONS};
+pub use incoming::Incoming;
 pub use role::{Role, check_worker_address, check_worker_name};
 #[cfg(feature = "certs")]
 pub(crate) use tls::Side;
 pub use tls::Tls;
 pub use token::{Access, Bearer, Guard, TOKEN_VARIABLE, Token, Tokens, VIEW_ONLY, check_full};
 
+use incoming::MAX_CONNECTIONS;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -48,24 +49,23 @@ pub const MAX_ANSWER: usize = 32 << 20;
 
 /// Maximum size of an HTTP/2 frame, in bytes. A batch of 100 kB needs two frames of this size, or seven frames of the
 /// default size.
-pub const MAX_FRAME: u32 = 64 << 10;
+const MAX_FRAME: u32 = 64 << 10;
 /// Flow-control window of a stream, in bytes. It holds about ten batches, so a sender does not wait one round trip
 /// per batch.
-pub const STREAM_WINDOW: u32 = 1 << 20;
+const STREAM_WINDOW: u32 = 1 << 20;
 /// Flow-control window of a connection, in bytes.
-pub const CONNECTION_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
 /// Maximum number of concurrent calls per connection. A worker makes one call to each peer at a time; a
 /// client makes a few.
-pub const MAX_CALLS: u32 = 256;
+const MAX_CALLS: u32 = 256;
 
 /// Maximum total size of a call's headers, in bytes.
 const MAX_HEADERS: u32 = 16 << 10;
 /// Maximum duration of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Time without data after which one side of a connection pings the other.
-const PING_AFTER: Duration = Duration::from_secs(20);
-/// Time after which an unanswered ping closes the connection.
-const PING_ANSWER: Duration = Duration::from_secs(20);
+/// Time without data after which one side of a connection pings the other. An unanswered ping closes the connection after
+/// the same time.
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval of TCP keepalive probes, which prevent routers from dropping idle connections.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
@@ -74,10 +74,9 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 pub struct Limits {
     /// Maximum time to connect. Unless `lazy` is set, this includes the TLS handshake and the first response.
     pub connect_timeout: Duration,
-    /// Time without data after which the client pings the server.
-    pub ping_after: Duration,
-    /// Time after which an unanswered ping closes the connection.
-    pub ping_answer: Duration,
+    /// Time without data after which the client pings the server. An unanswered ping closes the connection after the same
+    /// time.
+    pub ping_timeout: Duration,
     /// Whether to connect at the first call instead of immediately. The first call then reports connection errors:
     /// see [`explain`].
     pub lazy: bool,
@@ -87,8 +86,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            ping_after: PING_AFTER,
-            ping_answer: PING_ANSWER,
+            ping_timeout: PING_TIMEOUT,
             lazy: false,
         }
     }
@@ -128,8 +126,8 @@ pub fn server(tls: Option<&Tls>, role: Role) -> Result<Server, WireError> {
     let server = Server::builder()
         .tcp_nodelay(true)
         .tcp_keepalive(Some(TCP_KEEPALIVE))
-        .http2_keepalive_interval(Some(PING_AFTER))
-        .http2_keepalive_timeout(Some(PING_ANSWER))
+        .http2_keepalive_interval(Some(PING_TIMEOUT))
+        .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_CALLS)
@@ -279,8 +277,8 @@ fn endpoint(
         .connect_timeout(limits.connect_timeout)
         .tcp_nodelay(true)
         .tcp_keepalive(Some(TCP_KEEPALIVE))
-        .http2_keep_alive_interval(limits.ping_after)
-        .keep_alive_timeout(limits.ping_answer)
+        .http2_keep_alive_interval(limits.ping_timeout)
+        .keep_alive_timeout(limits.ping_timeout)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)

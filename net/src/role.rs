@@ -3,7 +3,6 @@
 use crate::check_address;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
-use std::sync::Arc;
 use tonic::{Request, Status};
 use webpki::EndEntityCert;
 
@@ -20,8 +19,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All roles.
-    pub const ALL: [Role; 3] = [Role::Coordinator, Role::Worker, Role::Client];
+    const ALL: [Role; 3] = [Role::Coordinator, Role::Worker, Role::Client];
 
     /// Returns the DNS name that certificates for this role contain.
     pub const fn domain(self) -> &'static str {
@@ -57,18 +55,13 @@ fn names(chain: &[CertificateDer<'_>]) -> Vec<String> {
     cert.valid_dns_names().map(str::to_owned).collect()
 }
 
-/// Returns the certificates of the caller, or `None` if the connection does not use TLS.
-fn chain<T>(request: &Request<T>) -> Option<Arc<Vec<CertificateDer<'static>>>> {
-    request.peer_certs()
-}
-
 /// Returns `true` if the caller's certificate contains one of the `allowed` roles, or if `allowed` is empty. Returns
 /// `false` if the connection does not use TLS.
 ///
 /// # Errors
 /// Returns the status to send to the caller if its certificate contains none of the `allowed` roles.
 pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bool, Status> {
-    let Some(chain) = chain(request) else {
+    let Some(chain) = request.peer_certs() else {
         return Ok(false);
     };
     let roles = Role::of_chain(&chain);
@@ -92,7 +85,7 @@ pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bo
 /// # Errors
 /// Returns the status to send to the caller if the name is not permitted.
 pub fn check_worker_name<T>(request: &Request<T>, name: &str) -> Result<(), Status> {
-    let chain = chain(request).unwrap_or_default();
+    let chain = request.peer_certs().unwrap_or_default();
     let suffix = format!(".{}", Role::Worker.domain());
     let names = names(&chain);
     let mut own = names.iter().filter_map(|name| name.strip_suffix(&suffix));
@@ -114,7 +107,7 @@ pub fn check_worker_name<T>(request: &Request<T>, name: &str) -> Result<(), Stat
 /// # Errors
 /// Returns the status to send to the caller if the other workers cannot connect to the address.
 pub fn check_worker_address<T>(request: &Request<T>, address: &str) -> Result<(), Status> {
-    let has_tls = chain(request).is_some();
+    let has_tls = request.peer_certs().is_some();
     check_address(address, has_tls).map_err(|error| {
         Status::invalid_argument(format!(
             "other workers cannot connect to this worker: {error}; pass the address with --advertise"

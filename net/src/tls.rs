@@ -115,11 +115,7 @@ impl Tls {
     /// Returns a [`WireError`] that names the file and the reason if a file is currently invalid.
     pub fn valid_until(&self) -> Result<SystemTime, WireError> {
         let now = UnixTime::now().as_secs();
-        let contents = Contents {
-            ca: files::read(&self.ca)?,
-            cert: files::read(&self.cert)?,
-            key: files::read_private(&self.key)?,
-        };
+        let contents = self.contents()?;
         let parts = [&contents.ca, &contents.cert, &contents.key].map(Vec::as_slice);
         let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
         let check = |side, seconds| self.check(parts, side, at(seconds));
@@ -183,12 +179,17 @@ impl Tls {
         })
     }
 
-    fn read(&self, side: Side) -> Result<Contents, WireError> {
-        let contents = Contents {
+    /// Reads the files without checking them.
+    fn contents(&self) -> Result<Contents, WireError> {
+        Ok(Contents {
             ca: files::read(&self.ca)?,
             cert: files::read(&self.cert)?,
             key: files::read_private(&self.key)?,
-        };
+        })
+    }
+
+    fn read(&self, side: Side) -> Result<Contents, WireError> {
+        let contents = self.contents()?;
         self.check(
             [&contents.ca, &contents.cert, &contents.key],
             side,

@@ -122,6 +122,13 @@ fn quick() -> Limits {
     }
 }
 
+/// Connects to a server with the role of a coordinator.
+async fn connected(uri: &str, tls: Option<&Tls>) -> Channel {
+    let limits = quick();
+    let connecting = connect(uri, tls, Role::Coordinator, &limits);
+    connecting.await.unwrap()
+}
+
 async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> {
     let mut client = RunsClient::with_interceptor(channel, Bearer::new(token));
     let runs = client.list(ListRequest::default()).await?.into_inner().runs;
@@ -194,15 +201,13 @@ async fn guard_admits_only_its_roles() {
         .or_certificate();
     for (guard, admitted, needs_token) in [
         (clients, &["client", "coordinator"][..], true),
-        (workers, &["worker"], false),
+        (workers.clone(), &["worker"], false),
     ] {
         let port = serve_as(Role::Coordinator, Some(&tls), guard);
         for name in ["client", "coordinator", "worker"] {
             let uri = format!("https://127.0.0.1:{port}");
             let own = Tls::in_dir(dir.path(), name);
-            let channel = connect(&uri, Some(&own), Role::Coordinator, &quick())
-                .await
-                .unwrap();
+            let channel = connected(&uri, Some(&own)).await;
             let with = list(channel.clone(), Some(&token)).await;
             let without = list(channel, None).await;
             if admitted.contains(&name) {
@@ -218,16 +223,11 @@ async fn guard_admits_only_its_roles() {
         }
     }
     // On a connection without TLS, this guard requires the token.
-    let open = Guard::new(Some(token.clone()))
-        .for_roles(&[Role::Worker])
-        .or_certificate();
     let uri = format!(
         "http://127.0.0.1:{}",
-        serve_as(Role::Coordinator, None, open)
+        serve_as(Role::Coordinator, None, workers)
     );
-    let channel = connect(&uri, None, Role::Coordinator, &quick())
-        .await
-        .unwrap();
+    let channel = connected(&uri, None).await;
     assert_eq!(list(channel.clone(), Some(&token)).await.unwrap(), 1);
     assert!(list(channel, None).await.is_err());
 }
@@ -439,9 +439,7 @@ async fn calls_without_the_token_are_refused() {
         (format!("https://127.0.0.1:{with}"), Some(&tls)),
         (format!("http://127.0.0.1:{without}"), None),
     ] {
-        let channel = connect(&uri, tls, Role::Coordinator, &quick())
-            .await
-            .unwrap();
+        let channel = connected(&uri, tls).await;
         assert_eq!(list(channel.clone(), Some(&right)).await.unwrap(), 1);
         for (token, expected) in [(None, "HATEBEAM_TOKEN"), (Some(&wrong), "wrong token")] {
             let refused = list(channel.clone(), token).await.unwrap_err();
@@ -454,9 +452,7 @@ async fn calls_without_the_token_are_refused() {
 #[tokio::test]
 async fn messages_over_the_limit_are_refused() {
     let uri = format!("http://127.0.0.1:{}", serve(None, None));
-    let channel = connect(&uri, None, Role::Coordinator, &quick())
-        .await
-        .unwrap();
+    let channel = connected(&uri, None).await;
     let mut client = RunsClient::new(channel)
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(2 * MAX_MESSAGE);

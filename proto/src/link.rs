@@ -34,8 +34,7 @@ pub enum LinkErrorKind {
 }
 
 impl LinkError {
-    /// Creates an error of the given kind.
-    pub fn new(kind: LinkErrorKind, reason: impl Into<String>) -> LinkError {
+    fn new(kind: LinkErrorKind, reason: impl Into<String>) -> LinkError {
         let reason = reason.into();
         LinkError { kind, reason }
     }
@@ -58,11 +57,6 @@ impl LinkError {
     /// Creates an error for a stream whose epoch, depth or attempt has ended.
     pub fn superseded(reason: impl Into<String>) -> LinkError {
         LinkError::new(LinkErrorKind::Superseded, reason)
-    }
-
-    /// Returns whether a later attempt may succeed.
-    pub fn is_transient(&self) -> bool {
-        self.kind == LinkErrorKind::Transient
     }
 
     /// Creates the error for a gRPC call that ended with `status`. `reason` is its human-readable reason.

@@ -14,8 +14,8 @@ use hatebeam_cost::{
 };
 use hatebeam_env::Env;
 use hatebeam_metrics::Registry;
-use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook};
-use hatebeam_objects::{Memory, ObjectError, Objects, Options};
+use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
+use hatebeam_objects::{Memory, Objects, Options};
 use hatebeam_proto::messages::{
     Answer, AnswerKind, Count, CutVerdict, DigitCount, Expanded, Failed, FailureKind, FromWorker,
     Heartbeat, Hello, Histogram, Order, OrderKind, Prepare, Prepared, ToWorker,
@@ -89,10 +89,6 @@ impl FaultPlan for Latency {
             sleep(self.times.request(&self.inputs)).await;
             Before::Proceed
         })
-    }
-
-    fn after<'a>(&'a self, _: &'a Call<'a>, _: Result<(), &'a ObjectError>) -> Hook<'a, After> {
-        Box::pin(async { After::Deliver })
     }
 }
 

@@ -36,13 +36,13 @@ impl Summary {
     fn add(&mut self, report: &Report) {
         self.seeds += 1;
         self.elapsed += report.elapsed;
-        self.depths += report.depths;
-        self.epochs += report.epochs;
-        self.splits += report.splits;
-        self.lies += report.lies;
+        self.depths += report.totals.depths;
+        self.epochs += report.totals.epochs;
+        self.splits += report.totals.splits;
+        self.lies += report.totals.lies;
         for class in &report.classes {
             *self.classes.entry(*class).or_default() += 1;
-            *self.drops.entry(*class).or_default() += report.drops;
+            *self.drops.entry(*class).or_default() += report.totals.drops;
         }
         if !report.violations.is_empty() {
             self.failed.push(report.seed);

@@ -99,15 +99,17 @@ impl Seen {
 
 /// Totals over all runs of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) depths: u64,
-    pub(crate) epochs: u64,
-    /// Number of epochs that have more shards than the tables of the depth at which they begin.
-    pub(crate) splits: u64,
-    /// Number of false messages.
-    pub(crate) lies: u64,
-    /// Number of manifests with fewer depths than before.
-    pub(crate) drops: u64,
+pub struct Totals {
+    /// Number of committed depths.
+    pub depths: u64,
+    /// Number of epochs (periods of a run with a fixed set of workers).
+    pub epochs: u64,
+    /// Number of epochs that have split the shards of the depth at which they began.
+    pub splits: u64,
+    /// Number of false messages of workers that lie.
+    pub lies: u64,
+    /// Number of times that committed depths were dropped.
+    pub drops: u64,
 }
 
 /// Observer of the store, which checks the invariants and collects violations.

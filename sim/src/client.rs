@@ -6,7 +6,7 @@ use crate::network::spawn;
 use crate::plan::Class;
 use crate::serving::Serving;
 use crate::world::World;
-use hatebeam_coordinator::{Coordinator, LimitsChange, RequestError, RunStatus, Submission};
+use hatebeam_coordinator::{Coordinator, LimitsChange, RequestError, Submission};
 use hatebeam_runs::{EndReason, Limits, Manifest, RUNS, RunState};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,12 +25,11 @@ const TRIES: u32 = 8;
 /// Interval between checks of the runs after the faults have ended.
 const LOOK: Duration = Duration::from_secs(5);
 
-type Answer = Result<Option<RunStatus>, RequestError>;
-type Call = Pin<Box<dyn Future<Output = Answer> + Send>>;
+type Call = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send>>;
 
 /// A request to a coordinator.
 #[derive(Clone, Copy, Debug)]
-enum Request {
+pub(crate) enum Request {
     Submit { run: usize, max_depth: Option<u32> },
     Limit { run: usize, max_depth: Option<u32> },
     Stop(usize),
@@ -54,13 +53,6 @@ pub(crate) struct Client {
     is_settling: AtomicBool,
 }
 
-fn limits(max_depth: Option<u32>) -> Limits {
-    Limits {
-        max_depth,
-        ..Limits::default()
-    }
-}
-
 impl Client {
     pub(crate) fn new(world: &Arc<World>) -> Client {
         Client {
@@ -69,25 +61,9 @@ impl Client {
         }
     }
 
-    pub(crate) fn submit(self: &Arc<Self>, run: usize, max_depth: Option<u32>) {
-        self.start(Request::Submit { run, max_depth });
-    }
-
-    pub(crate) fn limit(self: &Arc<Self>, run: usize, max_depth: Option<u32>) {
-        self.start(Request::Limit { run, max_depth });
-    }
-
-    pub(crate) fn stop(self: &Arc<Self>, run: usize) {
-        self.start(Request::Stop(run));
-    }
-
-    pub(crate) fn drain(self: &Arc<Self>, worker: usize) {
-        self.start(Request::Drain(worker));
-    }
-
     /// Starts a task that makes a request up to [`TRIES`] times, until a coordinator answers or the plan's events have
     /// occurred.
-    fn start(self: &Arc<Self>, request: Request) {
+    pub(crate) fn start(self: &Arc<Self>, request: Request) {
         let client = Arc::clone(self);
         spawn(async move {
             for _ in 0..TRIES {
@@ -112,7 +88,7 @@ impl Client {
             self.undrain_later(&serving, worker);
         }
         match answer {
-            Ok(Ok(Ok(_))) => {
+            Ok(Ok(Ok(()))) => {
                 trace.event("client", format_args!("{request:?}: done"));
                 Asked::Done
             }
@@ -163,10 +139,13 @@ impl Client {
                     spec: plan.spec.clone(),
                     keep: plan.keep,
                     shards: Some(plan.shards),
-                    limits: limits(max_depth),
+                    limits: Limits {
+                        max_depth,
+                        ..Limits::default()
+                    },
                     network: learned::file(&plan.spec),
                 };
-                Box::pin(async move { coordinator.submit(submission).await.map(Some) })
+                Box::pin(async move { coordinator.submit(submission).await.map(drop) })
             }
             Request::Limit { run, max_depth } => {
                 let name = runs[run].spec.name();
@@ -176,16 +155,16 @@ impl Client {
                 };
                 Box::pin(async move {
                     let changed = coordinator.limit(&name, change);
-                    changed.await.map(Some)
+                    changed.await.map(drop)
                 })
             }
             Request::Stop(run) => {
                 let name = runs[run].spec.name();
-                Box::pin(async move { coordinator.cancel(&name).await.map(Some) })
+                Box::pin(async move { coordinator.cancel(&name).await.map(drop) })
             }
             Request::Drain(worker) => {
                 let name = self.world.workers[worker].name.clone();
-                Box::pin(async move { coordinator.drain(&name).map(|()| None) })
+                Box::pin(async move { coordinator.drain(&name) })
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The faults that an object store can have toward the machines.
 
 use hatebeam_objects::faults::Operation;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,12 +24,6 @@ pub(crate) enum StoreMode {
     Hanging,
     /// Some lists do not contain the most recent changes.
     StaleLists,
-}
-
-impl fmt::Display for StoreMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
-    }
 }
 
 impl StoreMode {
@@ -75,17 +68,6 @@ pub(crate) struct Trigger {
     /// Whether the fault occurs after the store has executed the operation, rather than before.
     pub(crate) is_after: bool,
     pub(crate) effect: Effect,
-}
-
-impl fmt::Display for Trigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = if self.is_after { "after" } else { "before" };
-        write!(
-            f,
-            "{:?} {side} {:?} '{}' by {}, after {} others",
-            self.effect, self.operation, self.key, self.process, self.skip
-        )
-    }
 }
 
 /// Payload of an injected panic.

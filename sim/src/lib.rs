@@ -53,6 +53,7 @@ mod worker;
 mod world;
 
 pub use batch::{Summary, run_seeds};
+pub use checks::Totals;
 pub use options::{Options, Sabotage};
 pub use plan::{Class, Mix};
 pub use rng::Rng;
@@ -60,7 +61,6 @@ pub use simulate::Report;
 pub use trace::Detail;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 /// Simulates one seed on the current thread. Reports panics of the simulated tasks as violations.
 pub fn run_seed(seed: u64, options: &Options) -> Report {
@@ -77,15 +77,7 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
     }));
     let mut report = simulated.unwrap_or_else(|_| Report {
         seed,
-        violations: Vec::new(),
-        classes: Vec::new(),
-        elapsed: Duration::ZERO,
-        depths: 0,
-        epochs: 0,
-        splits: 0,
-        lies: 0,
-        drops: 0,
-        trace: String::new(),
+        ..Report::default()
     });
     report.violations.extend(panics::take());
     report

@@ -74,8 +74,7 @@ fn failure(rng: &Rng, others: &[String]) -> Failed {
 fn change(rng: &Rng, kind: &mut AnswerKind) -> Option<String> {
     match kind {
         AnswerKind::Prepared(prepared) => {
-            let wells = [prepared.wells + 1, u64::MAX, prepared.wells];
-            prepared.wells = wells[rng.range(0..=2) as usize];
+            prepared.wells = rng.one_of([prepared.wells + 1, u64::MAX, prepared.wells]);
             prepared.fetched = u32::MAX;
         }
         AnswerKind::Expanded(expanded) => {

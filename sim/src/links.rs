@@ -124,17 +124,13 @@ impl CoordinatorLink for ToCoordinator {
         let (sending, orders) = connection.pipe(Side::Server);
         accept(&serving, hello, arriving, sending);
         let of = here.clone();
-        let orders = Incoming(orders).map(flatten);
+        let orders = Incoming(orders).map(Result::flatten);
         let inbound = orders.map(move |order| order.map(|order| tamper::order(&of, order)));
         Ok(Session {
             outbound: record(here, outbound),
             inbound: Box::pin(inbound),
         })
     }
-}
-
-fn flatten<T>(message: Result<Result<T, LinkError>, LinkError>) -> Result<T, LinkError> {
-    message.flatten()
 }
 
 /// Registers a worker with a coordinator. The registration runs in the coordinator's process.
@@ -262,6 +258,6 @@ impl PeerLink for ToPeers {
                 }
             }
         });
-        Ok(Box::pin(Incoming(responses).map(flatten)))
+        Ok(Box::pin(Incoming(responses).map(Result::flatten)))
     }
 }

@@ -6,7 +6,6 @@ use crate::network::{Network, NodeId};
 use crate::plan::Target;
 use crate::process::{Clock, Process};
 use crate::rng::Rng;
-
 use crate::trace::Trace;
 use hatebeam_env::watch;
 use std::ops::RangeInclusive;
@@ -118,7 +117,7 @@ impl Machine {
         self.state().process.clone()
     }
 
-    /// Whether the machine is switched on. A machine that is switched off does not restart its process.
+    /// Whether the machine is switched on.
     pub(crate) fn is_wanted(&self) -> bool {
         *self.wanted.borrow()
     }
@@ -128,16 +127,12 @@ impl Machine {
         self.wanted.send_replace(true);
     }
 
-    /// Requests a graceful exit of the process. The process restarts after `down`. If `down` is `None`, the machine is
-    /// switched off.
-    pub(crate) fn stop(&self, down: Option<Duration>) {
+    /// Requests a graceful exit of the process, which restarts after `down`.
+    pub(crate) fn stop(&self, down: Duration) {
         let mut state = self.state();
-        state.down_until = Instant::now() + down.unwrap_or_default();
+        state.down_until = Instant::now() + down;
         let stop = state.stop.clone();
         drop(state);
-        if down.is_none() {
-            self.wanted.send_replace(false);
-        }
         stop.send_replace(true);
     }
 
@@ -192,7 +187,7 @@ impl Machine {
         self.state().down_until = Instant::now();
     }
 
-    /// Runs the machine's process, and restarts it whenever it ends while the machine is switched on.
+    /// Runs the machine's process once the machine is switched on, and restarts it whenever it ends.
     pub(crate) async fn supervise(self: Arc<Self>, program: impl Program) {
         let mut wanted = self.wanted.subscribe();
         loop {

@@ -7,7 +7,6 @@ use crate::rng::Rng;
 use hatebeam_objects::faults::Operation;
 use hatebeam_runs::{LEASE, LoopRule, Retention, RunSpec, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -203,12 +202,6 @@ pub(crate) enum Action {
     DamageTable(usize),
 }
 
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-
 /// An event and its time, measured from the start of the simulation.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
@@ -263,9 +256,9 @@ impl Plan {
         let has = |class| classes.contains(&class);
         let coordinators = match has(Class::ManyRuns) {
             true => 2,
-            false => [1, 1, 2, 2, 3][rng.range(0..=4) as usize],
+            false => rng.one_of([1, 1, 2, 2, 3]),
         };
-        let workers = [1, 2, 2, 3, 3, 4, 5, 6][rng.range(0..=7) as usize];
+        let workers = rng.one_of([1, 2, 2, 3, 3, 4, 5, 6]);
         let all_workers = (workers + rng.range(0..=2) as usize).min(8);
         let runs = distinct_runs(rng, has(Class::DamagedManifest));
         let horizon = rng.millis(3_000..=40_000);
@@ -273,15 +266,15 @@ impl Plan {
             coordinators,
             workers,
             all_workers,
-            twin_of: has(Class::TwinWorker).then(|| rng.range(0..=workers as u64 - 1) as usize),
+            twin_of: has(Class::TwinWorker).then(|| rng.index(workers)),
             min_workers: rng.range(1..=workers.min(2) as u64) as usize,
             liar: (has(Class::LyingWorker) || has(Class::WrongResults)).then(|| Liar {
-                worker: rng.range(0..=workers as u64 - 1) as usize,
-                chance: [20, 100, 400][rng.range(0..=2) as usize],
+                worker: rng.index(workers),
+                chance: rng.one_of([20, 100, 400]),
             }),
             runs,
             old_runs: if has(Class::ManyRuns) { 120 } else { 0 },
-            blocking_ms: [(1, 3), (2, 40), (20, 200)][rng.range(0..=2) as usize],
+            blocking_ms: rng.one_of([(1, 3), (2, 40), (20, 200)]),
             horizon,
             events: Vec::new(),
             classes: Vec::new(),
@@ -301,11 +294,11 @@ impl Plan {
     }
 
     fn coordinator(&self, rng: &Rng) -> Target {
-        Target::Coordinator(rng.range(0..=self.coordinators as u64 - 1) as usize)
+        Target::Coordinator(rng.index(self.coordinators))
     }
 
     fn worker(&self, rng: &Rng) -> usize {
-        rng.range(0..=self.all_workers as u64 - 1) as usize
+        rng.index(self.all_workers)
     }
 
     fn any_machine(&self, rng: &Rng) -> Target {
@@ -316,7 +309,7 @@ impl Plan {
     }
 
     fn run(&self, rng: &Rng) -> usize {
-        rng.range(0..=self.runs.len() as u64 - 1) as usize
+        rng.index(self.runs.len())
     }
 
     fn add_submissions(&mut self, rng: &Rng) {
@@ -363,7 +356,7 @@ impl Plan {
             Class::Reset => Action::Reset,
             Class::Store => Action::StoreMode {
                 target: rng.chance(500).then(|| self.any_machine(rng)),
-                mode: *rng.pick(&FAULTS).unwrap_or(&StoreMode::Down),
+                mode: rng.one_of(FAULTS),
                 time: long_or_short(rng),
             },
             Class::Clock => jump(rng, self.any_machine(rng)),
@@ -435,7 +428,7 @@ fn classes(rng: &Rng, mix: &Mix) -> Vec<Class> {
 fn distinct_runs(rng: &Rng, at_least_two: bool) -> Vec<RunPlan> {
     let count = match at_least_two {
         true => 2,
-        false => [1, 1, 1, 2][rng.range(0..=3) as usize],
+        false => rng.one_of([1, 1, 1, 2]),
     };
     let mut runs: Vec<RunPlan> = Vec::new();
     while runs.len() < count {
@@ -451,20 +444,19 @@ fn distinct_runs(rng: &Rng, at_least_two: bool) -> Vec<RunPlan> {
 const WELLS: [(usize, usize); 3] = [(5, 6), (5, 8), (6, 6)];
 
 fn run_plan(rng: &Rng) -> RunPlan {
-    let (columns, rows) = *rng.pick(&WELLS).unwrap_or(&WELLS[0]);
-    let kinds = [
+    let (columns, rows) = rng.one_of(WELLS);
+    let mut kind = rng.one_of([
         EvaluatorKind::Plain,
         EvaluatorKind::Knewjade,
         EvaluatorKind::Patterns,
-    ];
-    let mut kind = *rng.pick(&kinds).unwrap_or(&EvaluatorKind::Plain);
+    ]);
     let keep = match rng.range(0..=9) {
         0 => Retention::Last,
         1 => Retention::Every(2),
         2 => Retention::Every(3),
         _ => Retention::All,
     };
-    let width = *rng.pick(&[15, 40, 120]).unwrap_or(&40);
+    let width = rng.one_of([15, 40, 120]);
     if (kind, width) == (EvaluatorKind::Plain, 120) {
         kind = learned::kind();
     }
@@ -489,7 +481,7 @@ fn run_plan(rng: &Rng) -> RunPlan {
             ..RunSpec::new(width, EvaluatorSpec::new(kind, quiescence))
         },
         keep,
-        shards: *rng.pick(&[1, 3, 4, 8]).unwrap_or(&4),
+        shards: rng.one_of([1, 3, 4, 8]),
     }
 }
 
@@ -543,7 +535,7 @@ const REQUESTS: [(Operation, &str); 7] = [
 ];
 
 fn trigger(rng: &Rng, class: Class) -> Trigger {
-    let (operation, key) = *rng.pick(&REQUESTS).unwrap_or(&REQUESTS[0]);
+    let (operation, key) = rng.one_of(REQUESTS);
     let effect = match class {
         Class::CoordinatorPanic => Effect::Panic,
         _ => match rng.chance(600) {
@@ -555,7 +547,7 @@ fn trigger(rng: &Rng, class: Class) -> Trigger {
         process: "c",
         operation,
         key,
-        skip: [0, 0, 1, 3, 8][rng.range(0..=4) as usize],
+        skip: rng.one_of([0, 0, 1, 3, 8]),
         is_after: rng.chance(400),
         effect,
     }

@@ -2,8 +2,7 @@
 
 use crate::logging::set_current;
 use crate::rng::Rng;
-use hatebeam_env::watch;
-use hatebeam_env::{Admission, Host};
+use hatebeam_env::{Admission, Host, watch};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};

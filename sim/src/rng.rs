@@ -37,12 +37,22 @@ impl Rng {
         Duration::from_millis(self.range(range))
     }
 
+    /// Returns a random number from 0 to `len - 1`. `len` must not be 0.
+    pub(crate) fn index(&self, len: usize) -> usize {
+        self.range(0..=len as u64 - 1) as usize
+    }
+
     /// Returns a random item, or `None` if there are no items.
     pub(crate) fn pick<'a, T>(&self, items: &'a [T]) -> Option<&'a T> {
         match items.len() {
             0 => None,
-            len => items.get(self.range(0..=len as u64 - 1) as usize),
+            len => items.get(self.index(len)),
         }
+    }
+
+    /// Returns a random item of an array, which must not be empty.
+    pub(crate) fn one_of<T: Copy, const N: usize>(&self, items: [T; N]) -> T {
+        items[self.index(N)]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The simulation of one seed: builds the world, and executes the events of the plan.
 
-use crate::checks::Checker;
-use crate::client::Client;
+use crate::checks::{Checker, Totals};
+use crate::client::{Client, Request};
 use crate::coordinator::CoordinatorProgram;
 use crate::faults::{StoreMode, set_mode};
 use crate::machine::{Machine, Site};
@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 const SETTLE: Duration = Duration::from_secs(3600);
 
 /// Result of a simulation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
@@ -37,16 +37,8 @@ pub struct Report {
     pub classes: Vec<Class>,
     /// Virtual time of the simulation.
     pub elapsed: Duration,
-    /// Number of committed depths.
-    pub depths: u64,
-    /// Number of epochs (periods of a run with a fixed set of workers).
-    pub epochs: u64,
-    /// Number of epochs that have split the shards of the depth at which they began.
-    pub splits: u64,
-    /// Number of false messages of workers that lie.
-    pub lies: u64,
-    /// Number of times that committed depths were dropped.
-    pub drops: u64,
+    /// Totals over all runs.
+    pub totals: Totals,
     /// The log.
     pub trace: String,
 }
@@ -77,17 +69,12 @@ pub(crate) async fn simulate(seed: u64, options: &Options) -> Report {
         () = world.checker.violated() => {}
         () = lived => {}
     }
-    let known = world.checker.totals();
     Report {
         seed,
         violations: world.checker.violations(),
         classes: world.plan.classes.clone(),
         elapsed: began.elapsed(),
-        depths: known.depths,
-        epochs: known.epochs,
-        splits: known.splits,
-        lies: known.lies,
-        drops: known.drops,
+        totals: world.checker.totals(),
         trace: trace.take(),
     }
 }
@@ -202,7 +189,9 @@ async fn play(world: &Arc<World>, client: &Arc<Client>) {
     let began = Instant::now();
     for event in &world.plan.events {
         sleep_until(began + event.at).await;
-        world.trace.event("plan", &event.action);
+        world
+            .trace
+            .event("plan", format_args!("{:?}", event.action));
         act(world, client, event.action.clone());
     }
     sleep_until(began + world.plan.horizon).await;
@@ -216,7 +205,7 @@ fn act(world: &Arc<World>, client: &Arc<Client>, action: Action) {
             down,
         } => world.machine(target).crash(is_silent, down),
         Action::Stall { target, time } => world.machine(target).stall(time),
-        Action::Stop { target, down } => world.machine(target).stop(Some(down)),
+        Action::Stop { target, down } => world.machine(target).stop(down),
         Action::Start(target) => world.machine(target).start(),
         Action::Cut {
             from,
@@ -232,10 +221,10 @@ fn act(world: &Arc<World>, client: &Arc<Client>, action: Action) {
             world.presence.read();
         }
         Action::Trigger(trigger) => world.store.faults.set_trigger(trigger),
-        Action::Drain(worker) => client.drain(worker),
-        Action::Submit { run, max_depth } => client.submit(run, max_depth),
-        Action::Limit { run, max_depth } => client.limit(run, max_depth),
-        Action::StopRun(run) => client.stop(run),
+        Action::Drain(worker) => client.start(Request::Drain(worker)),
+        Action::Submit { run, max_depth } => client.start(Request::Submit { run, max_depth }),
+        Action::Limit { run, max_depth } => client.start(Request::Limit { run, max_depth }),
+        Action::StopRun(run) => client.start(Request::Stop(run)),
         Action::DamageManifest { run, is_gone } => client.damage_manifest(run, is_gone),
         Action::DamageTable(run) => client.damage_table(run),
     }

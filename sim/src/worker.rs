@@ -89,7 +89,7 @@ impl Program for WorkerProgram {
             storage: Arc::new(MemoryStorage),
             coordinator: Arc::new(ToCoordinator {
                 here: here.clone(),
-                objects: objects.clone(),
+                objects,
             }),
             peers: Arc::new(ToPeers {
                 here: here.clone(),

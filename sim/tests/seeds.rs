@@ -129,39 +129,32 @@ fn behavior(trace: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether one of the first `seeds` seeds fails.
-fn is_noticed(seeds: u64, options: &Options) -> bool {
-    (0..seeds).any(|seed| !run_seed(seed, options).violations.is_empty())
+/// Whether one of the first hundred seeds fails, with exactly these classes of events and a deliberate fault.
+fn is_noticed(classes: &[Class], sabotage: Sabotage) -> bool {
+    let options = Options {
+        mix: Mix::Only(classes.to_vec()),
+        sabotage: Some(sabotage),
+        ..Options::default()
+    };
+    (0..100).any(|seed| !run_seed(seed, &options).violations.is_empty())
 }
 
 #[test]
 fn simulation_detects_a_store_that_ignores_conditions() {
-    let options = Options {
-        mix: Mix::Only(vec![Class::CoordinatorStall, Class::Request]),
-        sabotage: Some(Sabotage::UnconditionalStore),
-        ..Options::default()
-    };
-    assert!(is_noticed(100, &options));
+    let classes = [Class::CoordinatorStall, Class::Request];
+    assert!(is_noticed(&classes, Sabotage::UnconditionalStore));
 }
 
 #[test]
 fn simulation_detects_workers_that_ignore_the_attempt_number_of_children() {
-    let options = Options {
-        mix: Mix::Only(vec![Class::SmallTables]),
-        sabotage: Some(Sabotage::ForgottenAttempts),
-        ..Options::default()
-    };
-    assert!(is_noticed(100, &options));
+    let classes = [Class::SmallTables];
+    assert!(is_noticed(&classes, Sabotage::ForgottenAttempts));
 }
 
 #[test]
 fn simulation_detects_a_worker_with_a_different_search() {
-    let options = Options {
-        mix: Mix::Only(vec![Class::VersionSkew]),
-        sabotage: Some(Sabotage::ForgedFingerprints),
-        ..Options::default()
-    };
-    assert!(is_noticed(100, &options));
+    let classes = [Class::VersionSkew];
+    assert!(is_noticed(&classes, Sabotage::ForgedFingerprints));
 }
 
 /// `docs/guarantees.md` names each check of the simulation as `file: function`.

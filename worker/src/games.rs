@@ -90,15 +90,16 @@ impl Games {
         wells: u64,
     ) -> Option<Arc<FrontierGather>> {
         let state = lock(&self.0);
+        let own = state.own.as_deref()?.clone();
+        let peers = assignment.peers.iter().map(|peer| peer.name.clone());
         let expected = Expected {
             geometry,
             layout: assignment.layout,
-            owners: &assignment.owners,
-            peers: &assignment.peers,
+            owners: Arc::clone(&assignment.owners),
+            peers: peers.collect(),
             wells,
             parents: state.known.past.newest().len(),
         };
-        let own = state.own.as_deref()?.clone();
         Some(Arc::new(FrontierGather::new(expected, own)))
     }
 

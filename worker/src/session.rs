@@ -347,15 +347,9 @@ mod tests {
     async fn worker_reconnects_with_increasing_delay() {
         let lost = || Err(LinkError::transient("connection refused"));
         let (session, mut coordinator) = session();
-        let worker = worker(vec![
-            lost(),
-            lost(),
-            lost(),
-            lost(),
-            lost(),
-            lost(),
-            Ok(session),
-        ]);
+        let mut sessions: Vec<_> = (0..6).map(|_| lost()).collect();
+        sessions.push(Ok(session));
+        let worker = worker(sessions);
         let (_stop, stopped) = watch::channel(None);
         let running = tokio::spawn(async move { worker.run(stopped).await });
         let began = tokio::time::Instant::now();
@@ -373,22 +367,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn worker_that_waits_for_the_coordinator_exits_immediately_when_stopped() {
-        let worker = Cluster::new().worker("w0");
-        let (stop, stopped) = watch::channel(None);
-        let running = tokio::spawn(async move { worker.run(stopped).await });
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        stop.send(Some(String::new())).unwrap();
-        running.await.unwrap().unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn unconnected_worker_exits_immediately_when_stopped() {
-        let worker = worker(vec![Err(LinkError::transient("connection refused"))]);
-        let (stop, stopped) = watch::channel(None);
-        let running = tokio::spawn(async move { worker.run(stopped).await });
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        stop.send(Some(String::new())).unwrap();
-        running.await.unwrap().unwrap();
+        let waiting = Cluster::new().worker("w0");
+        let refused = worker(vec![Err(LinkError::transient("connection refused"))]);
+        for worker in [waiting, refused] {
+            let (stop, stopped) = watch::channel(None);
+            let running = tokio::spawn(async move { worker.run(stopped).await });
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            stop.send(Some(String::new())).unwrap();
+            running.await.unwrap().unwrap();
+        }
     }
 }

@@ -4,7 +4,8 @@
 use super::error::EpochError;
 use super::failures::Retries;
 use super::state::RunDriver;
-use super::workers::{EpochWorkers, Explored, Uploads, internal_error};
+use super::workers::{EpochWorkers, Explored, Uploads};
+use crate::registry::WorkerError;
 use hatebeam_cost::Micros;
 use hatebeam_game::Geometry;
 use hatebeam_proto::messages::ChangedWell;
@@ -72,7 +73,8 @@ impl RunDriver {
         let mut changed = Vec::new();
         for (member, part) in workers.members.iter().zip(&explored.changed) {
             let part = self.changed_pieces(&member.name, geometry, part);
-            changed.extend(part.map_err(|wrong| internal_error(&member.name, &wrong))?);
+            let part = part.map_err(|wrong| WorkerError::failed(&member.name, wrong))?;
+            changed.extend(part);
         }
         changed.sort_unstable();
         let run = &self.manifest().name;
@@ -127,7 +129,7 @@ impl RunDriver {
         let count = pending.record.count;
         let checked = check_tables(&tables, self.manifest().shards, count);
         // Each worker's tables match its part of the frontier, so this check cannot fail because of a worker.
-        checked.map_err(|error| internal_error("coordinator", &error))?;
+        checked.map_err(|error| WorkerError::failed("coordinator", error))?;
         pending.record.bytes = tables.iter().map(|table| table.bytes).sum();
         let depth = pending.record.depth;
         let changed = std::mem::take(&mut pending.changed);
@@ -172,7 +174,8 @@ impl RunDriver {
             let Some(uploaded) = uploaded else {
                 break;
             };
-            let uploaded = uploaded.map_err(|error| internal_error("coordinator", &error))??;
+            let uploaded =
+                uploaded.map_err(|error| WorkerError::failed("coordinator", error))??;
             tables.extend(uploaded);
         }
         tables.sort_by_key(|table| table.shard);

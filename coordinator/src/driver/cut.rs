@@ -111,7 +111,7 @@ impl EpochWorkers {
             let (found, expected) = (histograms.len(), queries.len());
             if found != expected {
                 let reason = format!("it sent {found} histograms instead of {expected}");
-                return Err(WorkerError::failed(&member.name, &reason));
+                return Err(WorkerError::failed(&member.name, reason));
             }
             for (sum, histogram) in sums.iter_mut().zip(&histograms) {
                 for counted in &histogram.counts {

@@ -3,15 +3,14 @@
 use super::assign::{WorkerCapacity, assign, layout_for, shards_in};
 use super::commit::{Pending, Selected};
 use super::error::EpochError;
-use super::floors::cuts_of;
 use super::state::{RunDriver, RunEnd};
 use super::updates::Until;
-use super::workers::{EpochWorkers, Explored, NextDepth, internal_error, total};
-use crate::registry::Member;
+use super::workers::{EpochWorkers, Explored, NextDepth, total};
+use crate::registry::{Member, WorkerError};
 use hatebeam_env::Env;
 use hatebeam_proto::messages::{Peer, Prepare, Secret};
 use hatebeam_runs::{CellBalance, EndReason, FrontierSummary, Table, may_exceed_max_lines};
-use hatebeam_search::ShardLayout;
+use hatebeam_search::{RecentCuts, ShardLayout};
 use std::ops::RangeInclusive;
 use std::pin::pin;
 use tokio::sync::oneshot;
@@ -86,7 +85,7 @@ impl RunDriver {
         let mut depth = self.prepare(workers).await?;
         self.note("");
         let mut pending: Option<Pending> = None;
-        let mut cuts = cuts_of(self.manifest());
+        let mut cuts = self.recent_cuts();
         let last = self.manifest().last().map(|last| &last.record);
         let mut parents = last.map_or(0, |last| last.count);
         let mut best_lines = last.map_or(0, |last| last.best_lines);
@@ -180,6 +179,16 @@ impl RunDriver {
         Ok(Some(explored?))
     }
 
+    /// Returns the cuts of the committed depths, from which the search estimates the floor of the next depth.
+    fn recent_cuts(&self) -> RecentCuts {
+        let manifest = self.manifest();
+        let mut cuts = RecentCuts::default();
+        for record in manifest.records() {
+            cuts.add(record.count, record.worst_eval, manifest.spec.width);
+        }
+        cuts
+    }
+
     /// Returns the reason to end the epoch after this depth, at which games have at most `best_lines` lines. Returns `None`
     /// if the epoch continues.
     fn epoch_end(&self, workers: &EpochWorkers, depth: u32, best_lines: u16) -> Option<EpochEnd> {
@@ -194,7 +203,7 @@ impl RunDriver {
             Some(over(EndReason::MaxDepth))
         } else if let Some(limit) = self.reached_limit() {
             Some(over(limit))
-        } else if !self.parts.registry.are_unchanged(&workers.members) {
+        } else if self.parts.registry.members() != workers.members {
             Some(EpochEnd::WorkersChanged)
         } else {
             None
@@ -218,7 +227,9 @@ impl RunDriver {
         let owners = self.assign_shards(&workers.members);
         let manifest = self.manifest();
         let Some(last) = manifest.last() else {
-            return Err(internal_error("coordinator", &"the manifest contains no depth").into());
+            return Err(
+                WorkerError::failed("coordinator", "the manifest contains no depth").into(),
+            );
         };
         let (depth, count) = (last.record.depth, last.record.count);
         let list = manifest.tables(&self.parts.objects, last).await;
@@ -258,13 +269,13 @@ impl RunDriver {
             if !list.tables.is_empty() && !expected.contains(&prepared.wells) {
                 let wells = prepared.wells;
                 let wrong = format!("it has {wells} wells at depth {depth}, not {expected:?}");
-                return Err(internal_error(&member.name, &wrong).into());
+                return Err(WorkerError::failed(&member.name, wrong).into());
             }
         }
         let wells = total(&prepared, |prepared| prepared.wells);
         if wells != count {
             let wrong = format!("the workers have {wells} wells at depth {depth}, not {count}");
-            return Err(internal_error("coordinator", &wrong).into());
+            return Err(WorkerError::failed("coordinator", wrong).into());
         }
         let fetched = total(&prepared, |prepared| prepared.fetched.into());
         tracing::info!(depth, workers = prepared.len(), fetched, "began epoch");

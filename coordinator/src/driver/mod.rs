@@ -25,7 +25,6 @@
 //! | [`updates`] | limits and stop requests from clients |
 //! | [`recovery`], [`failures`] | failed depths: retries, quarantine, failure of the run |
 //! | [`speeds`] | measured speeds of the workers, which determine their shares of the shards |
-//! | [`floors`] | the cuts from which floors are estimated |
 //! | [`damage`] | committed depths whose tables cannot be read |
 //! | [`finish`] | the end of a run, garbage collection |
 //! | [`read_back`] | reading back the best game, on a worker if possible |
@@ -39,7 +38,6 @@ mod epoch;
 mod error;
 mod failures;
 mod finish;
-mod floors;
 mod read_back;
 mod readiness;
 mod recovery;

@@ -23,7 +23,7 @@ impl Uploaded<'_> {
     /// the worker's own object, and that this object exists and is long enough. Does not read the contents: they are
     /// verified when the tables are loaded.
     pub(super) async fn check(&self, objects: &Objects) -> Result<(), WorkerError> {
-        let failed = |reason: String| Err(WorkerError::failed(self.worker, &reason));
+        let failed = |reason: String| Err(WorkerError::failed(self.worker, reason));
         if let Err(reason) = self.check_wells() {
             return failed(reason);
         }

@@ -13,7 +13,6 @@ use hatebeam_proto::messages::{
 };
 use hatebeam_runs::{CellBalance, FrontierSummary, Table};
 use hatebeam_search::{Cut, DEFAULT_SIGMAS, NodeWell, Quiescence, Ties, retry_sigmas};
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -135,7 +134,7 @@ impl EpochWorkers {
                 },
                 Ok((_, Err(error))) if error.reports.is_empty() => return Err(error),
                 Ok((_, Err(error))) => return Err(collect_peer_reports(error, asked).await),
-                Err(error) => return Err(internal_error("coordinator", &error)),
+                Err(error) => return Err(WorkerError::failed("coordinator", error)),
             }
         }
         Ok(answers.into_iter().flatten().collect())
@@ -204,7 +203,7 @@ impl EpochWorkers {
                 }
                 Attempted::TablesTooSmall { worker } if expand.attempt >= MAX_ATTEMPTS => {
                     let reason = format!("its tables are too small in {MAX_ATTEMPTS} attempts");
-                    return Err(WorkerError::failed(&self.members[worker].name, &reason));
+                    return Err(WorkerError::failed(&self.members[worker].name, reason));
                 }
                 Attempted::TablesTooSmall { .. } => {
                     self.metrics.repeats.add(1);
@@ -298,7 +297,7 @@ impl EpochWorkers {
             .position(|verdict| verdict.tied.len() > MAX_TIES);
         if let Some(at) = many {
             let reason = format!("it has more than {MAX_TIES} wells with the rank of the cut");
-            return Err(internal_error(&self.members[at].name, &reason));
+            return Err(WorkerError::failed(&self.members[at].name, reason));
         }
         let dropped = verdicts.iter().position(|verdict| verdict.dropped);
         let tied = verdicts.into_iter().flat_map(|verdict| verdict.tied);
@@ -326,7 +325,7 @@ impl EpochWorkers {
         let parts = self.ask_all(select, selected).await?;
         for (member, part) in self.members.iter().zip(&parts) {
             let checked = part.check(balance, explored.select.depth);
-            checked.map_err(|error| internal_error(&member.name, &error))?;
+            checked.map_err(|error| WorkerError::failed(&member.name, error))?;
         }
         self.observe("select", began);
         Ok(parts)
@@ -395,11 +394,6 @@ async fn collect_peer_reports(mut error: WorkerError, mut asked: JoinSet<Answere
         }
     }
     error
-}
-
-/// Returns an error for a state that should not occur. The error names `worker` as the cause.
-pub(super) fn internal_error(worker: &str, reason: &dyn Display) -> WorkerError {
-    WorkerError::failed(worker, &reason.to_string())
 }
 
 fn unexpected_answer(worker: &str) -> WorkerError {

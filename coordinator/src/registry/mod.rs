@@ -9,7 +9,6 @@ mod status;
 mod tests;
 
 pub(crate) use orders::{PeerFault, PeerReport, WorkerError, WorkerErrorKind};
-pub(crate) use state::RegistrySettings;
-pub use state::{LostWorker, WorkerRegistry};
-pub(crate) use state::{Member, RequestCounts};
+pub use state::WorkerRegistry;
+pub(crate) use state::{LostWorker, Member, RegistrySettings, RequestCounts};
 pub use status::{Expansion, WorkerState, WorkerStatus};

@@ -6,6 +6,7 @@ use hatebeam_proto::messages::{
 };
 use hatebeam_runs::Contradiction;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -59,10 +60,11 @@ pub(crate) enum WorkerErrorKind {
 }
 
 impl WorkerError {
-    pub(crate) fn failed(worker: &str, reason: &str) -> WorkerError {
+    /// Creates the error of a worker that has failed, or that is the cause of a state that should not occur.
+    pub(crate) fn failed(worker: &str, reason: impl Display) -> WorkerError {
         WorkerError {
             worker: worker.to_owned(),
-            reason: reason.to_owned(),
+            reason: reason.to_string(),
             kind: WorkerErrorKind::Failed,
             reports: Vec::new(),
         }
@@ -76,7 +78,7 @@ impl WorkerError {
     }
 
     fn answered(worker: &str, failed: Failed) -> WorkerError {
-        let mut error = WorkerError::failed(worker, &failed.reason);
+        let mut error = WorkerError::failed(worker, failed.reason);
         match failed.kind {
             FailureKind::Unavailable | FailureKind::Superseded => {
                 error.kind = WorkerErrorKind::Transient;
@@ -193,7 +195,7 @@ impl WorkerRegistry {
             if before == now && !(is_shared && self.waits_for_others(member)) {
                 let minutes = STALL.as_secs() / 60;
                 let reason = format!("made no progress in {minutes} minutes");
-                return Err(WorkerError::failed(&member.name, &reason));
+                return Err(WorkerError::failed(&member.name, reason));
             }
             before = now;
         }

@@ -43,11 +43,10 @@ pub(crate) struct RequestCounts {
 
 /// A worker that was lost recently.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostWorker {
-    /// Name of the worker.
-    pub name: String,
+pub(crate) struct LostWorker {
+    pub(crate) name: String,
     /// Reason why its session ended.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 pub(super) struct Worker {
@@ -180,11 +179,6 @@ impl WorkerRegistry {
             .filter(|worker| sessions.quarantined(&worker.hello.name, now).is_none())
             .map(Worker::member)
             .collect()
-    }
-
-    /// Whether `members` are exactly the workers that are available now, in the same sessions.
-    pub(crate) fn are_unchanged(&self, members: &[Member]) -> bool {
-        self.members() == members
     }
 
     /// Returns the reason why a member's session has ended, or `None` if it has not.

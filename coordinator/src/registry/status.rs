@@ -127,8 +127,9 @@ impl WorkerRegistry {
         let beats = workers.map(|worker| worker.heartbeat);
         let current = beats.filter(|beat| beat.epoch == epoch);
         current.fold(Expansion::default(), |sum, beat| Expansion {
-            expanded: sum.expanded + beat.expanded,
-            parents: sum.parents + beat.parents,
+            // A false heartbeat may contain any number.
+            expanded: sum.expanded.saturating_add(beat.expanded),
+            parents: sum.parents.saturating_add(beat.parents),
         })
     }
 }

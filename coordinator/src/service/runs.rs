@@ -73,7 +73,7 @@ impl Runs for Service {
         let (tx, stream) = mpsc::channel(QUEUE);
         let coordinator = self.0.clone();
         let watching = watch(coordinator, request, tx);
-        self.0.env().spawn(watching);
+        self.0.0.env.spawn(watching);
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 
@@ -171,7 +171,7 @@ fn page(
     };
     let mut bytes = 0;
     let mut last: Option<ListPosition> = None;
-    for run in coordinator.0.list(after.as_ref(), wanted) {
+    for run in coordinator.list(after.as_ref(), wanted) {
         let summary = run_summary(&run);
         bytes += summary.encoded_len();
         let is_full = response.runs.len() == max_runs || bytes > MAX_PAGE_BYTES;
@@ -232,8 +232,7 @@ async fn watch(
             return;
         };
         // Depths are sent again if they were dropped and searched again.
-        let last = run.manifest.last().map_or(0, |last| last.record.depth);
-        from = from.min(last.saturating_add(1));
+        from = from.min(run.depth().saturating_add(1));
         let depths = coordinator.depths(&request.run, from, RECORDS);
         let is_all = depths.len() < RECORDS;
         from = depths

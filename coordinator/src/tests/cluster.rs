@@ -66,6 +66,8 @@ pub(crate) struct Hooks {
     pub(crate) received: Mutex<Vec<Event>>,
     /// Name of the event at which the sink panics, if any.
     pub(crate) panic_at: Mutex<Option<&'static str>>,
+    /// Whether the delivery of each event fails.
+    pub(crate) fails: bool,
 }
 
 impl EventSink for Hooks {
@@ -77,7 +79,7 @@ impl EventSink for Hooks {
         );
         self.received.lock().unwrap().push(event);
         if let Some(done) = done {
-            done(true);
+            done(!self.fails);
         }
     }
 
@@ -116,6 +118,15 @@ pub(crate) struct Cluster {
     pub(crate) idle_stop: Option<Duration>,
     /// Fingerprint of the coordinators' search.
     pub(crate) search: Fingerprint,
+}
+
+/// Starts a coordinator with an obedient worker `w0`, and submits the run.
+pub(crate) async fn searching(max_depth: u32) -> (Cluster, Process) {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, max_depth).await;
+    (cluster, process)
 }
 
 impl Cluster {
@@ -314,9 +325,19 @@ impl Cluster {
         self.wait(process, |run| run.manifest.state == state).await
     }
 
-    pub(crate) async fn saved(&self) -> Manifest {
+    pub(crate) async fn load(&self) -> VersionedManifest {
         let loaded = VersionedManifest::load(&self.objects(), &self.run, true).await;
-        loaded.unwrap().manifest
+        loaded.unwrap()
+    }
+
+    pub(crate) async fn saved(&self) -> Manifest {
+        self.load().await.manifest
+    }
+
+    /// Waits until the run is finished, and checks it with [`assert_finished`](Cluster::assert_finished).
+    pub(crate) async fn finish(&self, process: &Process, depth: u32) {
+        self.wait_for(process, RunState::Finished).await;
+        self.assert_finished(depth).await;
     }
 
     /// Asserts that the run is finished at `depth` with the digests of the single-threaded search. Also asserts that

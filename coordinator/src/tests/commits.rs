@@ -28,8 +28,7 @@ async fn run_survives_an_outage_of_the_store() {
     let run = process.coordinator.run(&cluster.run).unwrap();
     assert_eq!(run.manifest.state, RunState::Running);
     faults.end();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,8 +43,7 @@ async fn clients_see_only_saved_state() {
         assert_eq!(run.manifest.state, saved.state);
     }
     faults.end();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,8 +52,7 @@ async fn run_survives_lost_responses_of_the_store() {
     faults.lose_answers();
     tokio::time::sleep(Duration::from_secs(60)).await;
     faults.end();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,8 +61,7 @@ async fn failed_save_of_the_end_of_a_run_is_retried() {
     faults.fail(|call| call.operation == Operation::PutIf && call.key.ends_with("manifest.json"));
     tokio::time::sleep(Duration::from_secs(100)).await;
     faults.end();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,8 +80,7 @@ async fn reading_back_is_retried_while_the_store_is_unavailable() {
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(cluster.saved().await.state, RunState::Running);
     faults.end();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]

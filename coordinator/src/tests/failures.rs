@@ -1,9 +1,9 @@
 //! Tests with workers that leave, disconnect, or fail. An *epoch* is a period of a run with a fixed set of workers.
 
-use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
+use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient, searching};
 use crate::registry::WorkerState;
 use hatebeam_proto::messages::{AnswerKind, FailureKind, Hello, OrderKind};
-use hatebeam_runs::{EndReason, LoopRule, Retention, RunState, VersionedManifest};
+use hatebeam_runs::{EndReason, LoopRule, Retention, RunState};
 use hatebeam_search::{MAX_LINES, Node, NodeWell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -103,14 +103,10 @@ async fn worker_with_a_wrong_number_of_wells_is_quarantined() {
             prepared.wells += 1;
         }
     };
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, DEPTH).await;
+    let (cluster, process) = searching(DEPTH).await;
     cluster.wait(&process, |run| run.depth() == 2).await;
     cluster.worker(&process, "w1", altering(is_prepare, one_more));
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
     let worker = &process.coordinator.workers()[1];
     assert_eq!(worker.state, WorkerState::Quarantined);
     let note = &worker.note;
@@ -186,15 +182,10 @@ async fn worker_whose_tables_are_always_too_small_is_quarantined() {
 
 #[tokio::test(start_paused = true)]
 async fn run_ends_before_a_game_exceeds_the_maximum_number_of_lines() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 3).await;
+    let (cluster, process) = searching(3).await;
     cluster.wait_for(&process, RunState::Finished).await;
     process.stop().await.unwrap();
-    let objects = cluster.objects();
-    let saved = VersionedManifest::load(&objects, &cluster.run, true).await;
-    let mut saved = saved.unwrap();
+    let mut saved = cluster.load().await;
     let last = saved.manifest.depths.last_mut().unwrap();
     last.record.best_lines = MAX_LINES - 3;
     saved.save().await.unwrap();
@@ -241,16 +232,7 @@ async fn epoch_ends_when_a_worker_joins_or_leaves() {
 
 #[tokio::test(start_paused = true)]
 async fn failing_worker_is_quarantined_and_the_others_continue() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.worker(&process, "w1", failing(FailureKind::Worker));
-    cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
-    let workers = process.coordinator.workers();
-    assert_eq!(workers[1].state, WorkerState::Quarantined);
-    assert_eq!(workers[1].note, "it cannot");
+    assert_quarantined(failing(FailureKind::Worker), "it cannot").await;
 }
 
 /// Sends an invalid best well.
@@ -274,23 +256,9 @@ fn omit_histogram(answer: &mut AnswerKind) {
 
 #[tokio::test(start_paused = true)]
 async fn worker_with_invalid_answers_is_quarantined_and_the_others_continue() {
-    type Alteration = (fn(&mut AnswerKind), &'static str);
-    let alterations: [Alteration; 2] = [
-        (spoil_best_well, "the summary"),
-        (omit_histogram, "it sent 0 histograms instead of 1"),
-    ];
-    for (alter, note) in alterations {
-        let cluster = Cluster::new();
-        let process = cluster.coordinator("a").await;
-        cluster.worker(&process, "w0", Box::new(move |_| Reaction::Alter(alter)));
-        cluster.worker(&process, "w1", obedient());
-        cluster.submit(&process, DEPTH).await;
-        cluster.wait_for(&process, RunState::Finished).await;
-        cluster.assert_finished(DEPTH).await;
-        let worker = &process.coordinator.workers()[0];
-        assert_eq!(worker.state, WorkerState::Quarantined);
-        assert!(worker.note.contains(note), "{}", worker.note);
-    }
+    assert_quarantined(altering(|_| true, spoil_best_well), "the summary").await;
+    let note = "it sent 0 histograms instead of 1";
+    assert_quarantined(altering(|_| true, omit_histogram), note).await;
 }
 
 /// Returns a script of a worker that cannot connect to the address of the worker `peer`.
@@ -313,8 +281,7 @@ async fn worker_with_an_unusable_address_is_quarantined_and_the_others_continue(
         cluster.worker(&process, name, unable_to_reach("w0"));
     }
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
     let workers = process.coordinator.workers();
     let states: Vec<_> = workers.iter().map(|worker| worker.state).collect();
     assert_eq!(states[0], WorkerState::Quarantined);
@@ -350,8 +317,7 @@ async fn worker_that_sends_wrong_children_is_quarantined_instead_of_the_receiver
         cluster.worker(&process, sender, obedient());
         cluster.worker(&process, receiver, receiving_wrong_children(sender));
         cluster.submit(&process, DEPTH).await;
-        cluster.wait_for(&process, RunState::Finished).await;
-        cluster.assert_finished(DEPTH).await;
+        cluster.finish(&process, DEPTH).await;
         let workers = process.coordinator.workers();
         let quarantined: Vec<_> = workers
             .iter()
@@ -382,8 +348,7 @@ async fn run_fails_if_its_only_worker_keeps_failing_and_can_be_resubmitted() {
     assert_eq!(run.note, expected);
     cluster.assert_digests(&cluster.saved().await, 2);
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -446,8 +411,7 @@ async fn transient_failures_do_not_fail_the_run() {
     };
     cluster.worker(&process, "w0", Box::new(script));
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -457,8 +421,7 @@ async fn run_continues_without_a_worker_that_makes_no_progress() {
     cluster.worker(&process, "w0", obedient());
     cluster.worker(&process, "w1", once(2, || Reaction::Ignore));
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -621,16 +584,12 @@ fn damaged_once() -> Script {
 
 #[tokio::test(start_paused = true)]
 async fn damaged_last_depth_is_searched_again() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 3).await;
+    let (cluster, process) = searching(3).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.delete_table(3).await;
     cluster.worker(&process, "w1", damaged_once());
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
     let depths = cluster.saved().await.depths;
     assert!(depths[3].tables != depths[2].tables && depths[3].record.kept);
 }
@@ -658,8 +617,7 @@ async fn earlier_depth_that_a_worker_needs_is_searched_again_if_it_is_damaged() 
     };
     cluster.worker(&process, "w1", Box::new(script));
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
     let depths = cluster.saved().await.depths;
     assert!(depths.iter().all(|depth| depth.record.kept));
 }
@@ -687,8 +645,7 @@ async fn contradiction_that_does_not_exist_changes_nothing() {
     };
     cluster.worker(&process, "w1", Box::new(script));
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -746,8 +703,7 @@ async fn depth_whose_tables_contain_other_wells_than_listed_is_searched_again() 
     let process = cluster.coordinator("b").await;
     cluster.worker(&process, "w1", damaged_once());
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
     assert_ne!(cluster.saved().await.depths[3].tables, before);
 }
 
@@ -767,38 +723,29 @@ async fn run_with_the_loop_rule_continues_after_its_game_was_read_back_without_a
     let key = format!("{}/{}", run.manifest.prefix(), list.key);
     cluster.objects().size(&key).await.unwrap();
     cluster.submit(&process, DEPTH + 1).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH + 1).await;
+    cluster.finish(&process, DEPTH + 1).await;
     let depths = cluster.saved().await.depths;
     assert!(depths.iter().all(|depth| depth.record.kept));
 }
 
 #[tokio::test(start_paused = true)]
 async fn depth_with_a_missing_table_list_is_searched_again() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 3).await;
+    let (cluster, process) = searching(3).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;
     let list = run.manifest.last().unwrap().tables.clone().unwrap();
     let key = format!("{}/{}", run.manifest.prefix(), list.key);
     cluster.objects().delete(&key).await.unwrap();
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn worker_that_cannot_load_an_intact_depth_is_quarantined() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 3).await;
+    let (cluster, process) = searching(3).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.worker(&process, "w1", unable_to_load(3));
     cluster.submit(&process, DEPTH).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&process, DEPTH).await;
     assert_eq!(
         process.coordinator.workers()[1].state,
         WorkerState::Quarantined
@@ -807,10 +754,7 @@ async fn worker_that_cannot_load_an_intact_depth_is_quarantined() {
 
 #[tokio::test(start_paused = true)]
 async fn best_game_is_read_back_despite_a_damaged_depth() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, DEPTH).await;
+    let (cluster, process) = searching(DEPTH).await;
     cluster.wait(&process, |run| run.depth() == 3).await;
     cluster.delete_table(2).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;

@@ -1,7 +1,7 @@
 //! Tests of reading back the best game on a worker.
 
 use super::cluster::{
-    Cluster, Process, Reaction, Script, hello, leaving, obedient, unable_to_read_back,
+    Cluster, Process, Reaction, Script, hello, leaving, searching, unable_to_read_back,
 };
 use super::support::Faults;
 use crate::LimitsChange;
@@ -95,8 +95,7 @@ async fn higher_limit_continues_the_search_while_the_game_is_read_back() {
         .unwrap();
     cluster.wait(&process, |run| run.depth() == DEPTH + 3).await;
     faults.end();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(DEPTH + 3).await;
+    cluster.finish(&process, DEPTH + 3).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,10 +219,7 @@ async fn wrong_answers_of_readers_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn damage_that_a_reader_finds_is_verified_by_the_coordinator() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 3).await;
+    let (cluster, process) = searching(3).await;
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.delete_table(2).await;
     cluster.submit(&process, DEPTH).await;

@@ -1,6 +1,8 @@
 //! Tests with coordinators that stop, panic, or lose the lease.
 
-use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient, unable_to_read_back};
+use super::cluster::{
+    Cluster, Reaction, Script, hello, leaving, obedient, searching, unable_to_read_back,
+};
 use super::support::{Faults, faulty};
 use crate::{CoordinatorError, LeaseError, RunStatus};
 use hatebeam_objects::faults::Operation;
@@ -73,8 +75,7 @@ async fn run_that_cannot_be_read_at_the_start_continues_later() {
     assert!(second.coordinator.run(&cluster.run).is_none());
     tokio::time::sleep(Duration::from_secs(600)).await;
     faults.end();
-    cluster.wait_for(&second, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&second, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,15 +128,10 @@ async fn superseded_coordinator_stops_without_committing() {
 
 #[tokio::test(start_paused = true)]
 async fn manifest_written_by_a_superseded_coordinator_is_reloaded() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 1000).await;
+    let (cluster, process) = searching(1000).await;
     cluster.wait(&process, |run| run.depth() >= 2).await;
     // Another coordinator, which has lost the lease but not noticed it, writes the manifest once more.
-    let objects = cluster.objects();
-    let loaded = VersionedManifest::load(&objects, &cluster.run, true).await;
-    let mut versioned = loaded.unwrap();
+    let mut versioned = cluster.load().await;
     versioned.manifest.coordinator = "z".to_owned();
     versioned.save().await.unwrap();
     let epoch = versioned.manifest.epoch;
@@ -205,8 +201,7 @@ async fn graceful_stop_keeps_the_charges_of_a_suspended_coordinator() {
     reached.notified().await;
     // Another coordinator, which was suspended and lost the lease, resumes and writes the manifest once more. Its
     // ledger charges an hour more.
-    let loaded = VersionedManifest::load(&cluster.objects(), &cluster.run, true).await;
-    let mut other = loaded.unwrap();
+    let mut other = cluster.load().await;
     other.manifest.ledger.milliseconds += 3_600_000;
     let charged = other.manifest.ledger.milliseconds;
     other.save().await.unwrap();
@@ -281,8 +276,7 @@ async fn game_is_read_back_by_the_next_coordinator() {
     assert_eq!(cluster.saved().await.state, RunState::Running);
     first.stop().await.unwrap();
     let second = cluster.coordinator("b").await;
-    cluster.wait_for(&second, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&second, DEPTH).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -352,6 +346,5 @@ async fn upgraded_coordinator_refuses_old_workers_and_does_not_search_old_runs()
         .try_worker(&old, new_hello("w1"), obedient())
         .unwrap_err();
     cluster.worker(&old, "w0", obedient());
-    cluster.wait_for(&old, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&old, DEPTH).await;
 }

@@ -48,8 +48,7 @@ async fn later_epoch_splits_shards_and_loads_the_tables_of_whole_shards() {
     cluster.worker(&second, "w0", obedient());
     cluster.worker(&second, "w1", obedient());
     cluster.submit(&second, DEPTH).await;
-    cluster.wait_for(&second, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&second, DEPTH).await;
     let manifest = cluster.saved().await;
     let after = 2 * SHARDS;
     assert_eq!(manifest.shards, after);
@@ -64,8 +63,7 @@ async fn later_epoch_splits_shards_and_loads_the_tables_of_whole_shards() {
     let third = cluster.coordinator("c").await;
     cluster.worker(&third, "w0", obedient());
     cluster.submit(&third, DEPTH + 1).await;
-    cluster.wait_for(&third, RunState::Finished).await;
-    cluster.assert_finished(DEPTH + 1).await;
+    cluster.finish(&third, DEPTH + 1).await;
     assert_eq!(cluster.saved().await.shards, after);
 }
 
@@ -91,8 +89,7 @@ async fn later_submission_cannot_change_the_number_of_shards() {
     // Without a number, and with the first one, a submission reopens the run, even after its shards have been split.
     for (depth, shards) in [(DEPTH, None), (DEPTH + 1, Some(SHARDS))] {
         submit(depth, shards).await.unwrap();
-        cluster.wait_for(&second, RunState::Finished).await;
-        cluster.assert_finished(depth).await;
+        cluster.finish(&second, depth).await;
         assert_eq!(cluster.saved().await.shards, 2 * SHARDS);
     }
 }
@@ -114,8 +111,7 @@ async fn damaged_table_is_found_although_its_shard_was_split() {
     objects.put(&key, bytes.into()).await.unwrap();
     cluster.worker(&second, "w0", damaged_once());
     cluster.submit(&second, DEPTH).await;
-    cluster.wait_for(&second, RunState::Finished).await;
-    cluster.assert_finished(DEPTH).await;
+    cluster.finish(&second, DEPTH).await;
     let after = 2 * SHARDS;
     let shards = shards_of(&cluster.saved().await);
     assert_eq!(shards, [SHARDS, SHARDS, after, after, after, after]);

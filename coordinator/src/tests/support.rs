@@ -3,8 +3,7 @@
 use crate::costs::Cost;
 use crate::registry::{Expansion, WorkerState, WorkerStatus};
 use crate::status::RunStatus;
-use hatebeam_cost::Machine;
-use hatebeam_cost::Micros;
+use hatebeam_cost::{Machine, Micros};
 use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, ObjectError, Objects, Options, Random};
 use hatebeam_runs::{CommittedDepth, Manifest, Retention, RunSpec, RunState, first_record};

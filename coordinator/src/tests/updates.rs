@@ -1,12 +1,12 @@
 //! Tests of client requests.
 
-use super::cluster::{Cluster, Process, Reaction, hello, obedient};
+use super::cluster::{Cluster, Process, Reaction, hello, obedient, searching};
 use super::support::Faults;
 use crate::{LimitsChange, Machine, RequestError};
 use hatebeam_cost::Micros;
 use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
 use hatebeam_runs::{
-    EndReason, Limits, LoopRule, Manifest, Retention, RunState, VersionedManifest, remove_run,
+    EndReason, LoopRule, Manifest, Retention, RunState, VersionedManifest, remove_run,
 };
 use hatebeam_search::Fingerprint;
 use std::time::Duration;
@@ -28,8 +28,7 @@ async fn raised_limit_is_saved_when_the_call_returns() {
     assert_eq!(run.manifest.limits.max_depth, Some(6));
     assert_eq!(cluster.saved().await.limits.max_depth, Some(6));
     cluster.worker(&process, "w0", obedient());
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(6).await;
+    cluster.finish(&process, 6).await;
 }
 
 /// Starts a run that ends after depth 3, at which the worker's upload takes two seconds. Returns when the upload has begun.
@@ -54,8 +53,7 @@ async fn limit_raised_during_the_last_upload_continues_the_search() {
     let process = uploading_the_last_depth(&cluster).await;
     let raised = process.coordinator.limit(&cluster.run, max_depth(6));
     raised.await.unwrap();
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(6).await;
+    cluster.finish(&process, 6).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,8 +74,7 @@ async fn another_limit_reached_during_the_last_upload_is_the_end_reason() {
     assert_eq!(run.manifest.end, Some(EndReason::MaxHours));
     // Without this limit, the run can continue.
     cluster.submit(&process, 6).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(6).await;
+    cluster.finish(&process, 6).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,8 +93,7 @@ async fn submission_during_the_last_upload_withdraws_a_stop_request() {
     let process = uploading_the_last_depth(&cluster).await;
     process.coordinator.cancel(&cluster.run).await.unwrap();
     cluster.submit(&process, 3).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(3).await;
+    cluster.finish(&process, 3).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,8 +141,7 @@ async fn limit_can_be_lowered_during_a_depth() {
     lowered.await.unwrap();
     assert_eq!(cluster.saved().await.limits.max_depth, Some(3));
     // After the worker times out, the run ends with depth 3.
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(3).await;
+    cluster.finish(&process, 3).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,33 +181,25 @@ async fn update_that_cannot_be_saved_is_applied_later() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_run_continues_when_submitted_again() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 1000).await;
+    let (cluster, process) = searching(1000).await;
     cluster.wait(&process, |run| run.depth() >= 2).await;
     process.coordinator.cancel(&cluster.run).await.unwrap();
     let cancelled = cluster.wait_for(&process, RunState::Cancelled).await;
     assert_eq!(process.hooks.names().last(), Some(&"cancelled"));
     let depth = cancelled.depth();
     cluster.submit(&process, depth + 3).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(depth + 3).await;
+    cluster.finish(&process, depth + 3).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn finished_run_continues_only_with_a_higher_limit() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 3).await;
+    let (cluster, process) = searching(3).await;
     cluster.wait_for(&process, RunState::Finished).await;
     let same = cluster.submit(&process, 3).await;
     assert_eq!(same.manifest.state, RunState::Finished);
     cluster.submit(&process, 5).await;
     cluster.wait(&process, |run| run.depth() == 5).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(5).await;
+    cluster.finish(&process, 5).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,16 +208,7 @@ async fn submission_whose_answer_was_lost_can_be_repeated() {
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
     faults.lose_answers();
-    let submission = crate::Submission {
-        spec: cluster.world.spec.clone(),
-        keep: Retention::All,
-        shards: Some(4),
-        limits: Limits {
-            max_depth: Some(2),
-            ..Limits::default()
-        },
-        network: Vec::new(),
-    };
+    let submission = cluster.submission(2);
     let lost = process.coordinator.submit(submission.clone()).await;
     assert!(
         matches!(lost, Err(RequestError::Unavailable(_))),
@@ -302,25 +280,18 @@ async fn run_of_another_program_can_be_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn run_that_was_removed_can_be_submitted_again() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 4).await;
+    let (cluster, process) = searching(4).await;
     cluster.wait_for(&process, RunState::Finished).await;
     let removed = remove_run(&cluster.objects(), &cluster.saved().await).await;
     assert!(removed.unwrap() > 0);
     cluster.submit(&process, 2).await;
     cluster.wait(&process, |run| run.depth() == 2).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(2).await;
+    cluster.finish(&process, 2).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn reopened_run_has_no_result_until_it_ends_again() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 2).await;
+    let (cluster, process) = searching(2).await;
     let run = cluster.wait_for(&process, RunState::Finished).await;
     assert!(run.manifest.result.is_some());
     let reopened = cluster.submit(&process, 4).await;
@@ -376,8 +347,7 @@ async fn run_whose_manifest_is_written_slowly_is_adopted() {
 
 /// Reopens a run that has ended, like another coordinator that has lost the lease.
 async fn reopen_elsewhere(cluster: &Cluster, max_depth: u32) {
-    let loaded = VersionedManifest::load(&cluster.objects(), &cluster.run, true).await;
-    let mut versioned = loaded.unwrap();
+    let mut versioned = cluster.load().await;
     let manifest = &mut versioned.manifest;
     manifest.state = RunState::Queued;
     manifest.limits.max_depth = Some(max_depth);
@@ -388,10 +358,7 @@ async fn reopen_elsewhere(cluster: &Cluster, max_depth: u32) {
 
 #[tokio::test(start_paused = true)]
 async fn run_reopened_by_a_superseded_coordinator_is_adopted() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 2).await;
+    let (cluster, process) = searching(2).await;
     cluster.wait_for(&process, RunState::Finished).await;
     let objects = cluster.objects();
     let note = format!("submissions/{}-{:016x}", cluster.run, 1);
@@ -409,8 +376,7 @@ async fn run_reopened_by_a_superseded_coordinator_is_adopted() {
     let error = submitted.unwrap_err().to_string();
     assert!(error.contains("is open with other limits"), "{error}");
     cluster.wait(&process, |run| run.depth() == 6).await;
-    cluster.wait_for(&process, RunState::Finished).await;
-    cluster.assert_finished(6).await;
+    cluster.finish(&process, 6).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -500,10 +466,7 @@ async fn cost_of_waiting_and_of_a_failed_attempt_is_recorded_separately() {
 
 #[tokio::test(start_paused = true)]
 async fn graceful_stop_ends_the_charged_time() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 30).await;
+    let (cluster, process) = searching(30).await;
     cluster.wait(&process, |run| run.depth() == 3).await;
     process.stop().await.unwrap();
     let ledger = cluster.saved().await.ledger;
@@ -518,10 +481,7 @@ async fn graceful_stop_ends_the_charged_time() {
 
 #[tokio::test(start_paused = true)]
 async fn garbage_of_a_cancelled_run_is_removed() {
-    let cluster = Cluster::new();
-    let process = cluster.coordinator("a").await;
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, 30).await;
+    let (cluster, process) = searching(30).await;
     cluster.wait(&process, |run| run.depth() == 2).await;
     let objects = cluster.objects();
     let key = format!("runs/{}/frontier/00009/0-w9", cluster.run);

@@ -110,7 +110,7 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(rng: Rng, trace: Arc<Trace>) -> Arc<Network> {
-        let slowest_ms = [2, 5, 20][rng.range(0..=2) as usize];
+        let slowest_ms = rng.one_of([2, 5, 20]);
         Arc::new(Network {
             slowest_ms,
             rng,

@@ -7,7 +7,7 @@ use crate::lock;
 use hatebeam_env::watch;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_proto::LinkError;
-use hatebeam_proto::messages::{FrontierPart, Peer};
+use hatebeam_proto::messages::FrontierPart;
 use hatebeam_search::{NodeWell, Owner, Past, ShardLayout};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,11 +23,12 @@ pub(crate) struct ShardWells {
 }
 
 /// What a worker expects to receive of a frontier.
-pub(crate) struct Expected<'a> {
+pub(crate) struct Expected {
     pub(crate) geometry: Geometry,
     pub(crate) layout: ShardLayout,
-    pub(crate) owners: &'a Arc<Vec<Owner>>,
-    pub(crate) peers: &'a [Peer],
+    pub(crate) owners: Arc<Vec<Owner>>,
+    /// Names of the peers, in the order of [`Owner::Peer`].
+    pub(crate) peers: Vec<String>,
     /// Number of wells of all workers.
     pub(crate) wells: u64,
     /// Number of wells of all workers at the previous depth.
@@ -36,13 +37,7 @@ pub(crate) struct Expected<'a> {
 
 /// Collects the frontier of all workers.
 pub(crate) struct FrontierGather {
-    geometry: Geometry,
-    layout: ShardLayout,
-    owners: Arc<Vec<Owner>>,
-    /// Names of the peers, in the order of [`Owner::Peer`].
-    peers: Vec<String>,
-    wells: u64,
-    parents: usize,
+    expected: Expected,
     state: Mutex<Gathered>,
     /// Number of peers that have further wells.
     open: watch::Sender<usize>,
@@ -60,23 +55,22 @@ struct Gathered {
 
 impl FrontierGather {
     /// Begins to collect a frontier. `own` contains an element for each shard, which is empty if a peer owns the shard.
-    pub(crate) fn new(expected: Expected<'_>, own: Vec<ShardWells>) -> FrontierGather {
-        let peers = expected.peers.iter().map(|peer| peer.name.clone());
+    pub(crate) fn new(expected: Expected, own: Vec<ShardWells>) -> FrontierGather {
+        let peers = expected.peers.len();
         FrontierGather {
-            geometry: expected.geometry,
-            layout: expected.layout,
-            owners: Arc::clone(expected.owners),
-            peers: peers.collect(),
-            wells: expected.wells,
-            parents: expected.parents,
+            expected,
             state: Mutex::new(Gathered {
                 wells: own.iter().map(|shard| shard.wells.len() as u64).sum(),
                 shards: own,
-                of_peers: vec![0; expected.peers.len()],
-                is_complete: vec![false; expected.peers.len()],
+                of_peers: vec![0; peers],
+                is_complete: vec![false; peers],
             }),
-            open: watch::Sender::new(expected.peers.len()),
+            open: watch::Sender::new(peers),
         }
+    }
+
+    fn index_of(&self, peer: &str) -> Option<usize> {
+        self.expected.peers.iter().position(|name| name == peer)
     }
 
     /// Adds a part that a peer has sent.
@@ -85,26 +79,28 @@ impl FrontierGather {
     /// Returns an error if the part is invalid.
     pub(crate) fn add(&self, from: &str, part: FrontierPart) -> Result<(), LinkError> {
         let bad = |reason: &str| Err(LinkError::bad_message(reason));
-        let Some(peer) = self.peers.iter().position(|name| name == from) else {
+        let expected = &self.expected;
+        let Some(peer) = self.index_of(from) else {
             return bad("the sender of a part of the frontier is not a peer");
         };
-        let is_valid = |well: &NodeWell| well.unpack(self.geometry).is_ok();
+        let is_valid = |well: &NodeWell| well.unpack(expected.geometry).is_ok();
         if !part.wells.iter().all(is_valid) {
             return bad("a well of the frontier is invalid");
         }
         if part
             .parents
             .iter()
-            .any(|&parent| parent as usize >= self.parents)
+            .any(|&parent| parent as usize >= expected.parents)
         {
             return bad("a well of the frontier has an unknown parent");
         }
         let shard = part.shard as usize;
-        let is_owner = self.owners.get(shard) == Some(&Owner::Peer(peer as u16));
+        let is_owner = expected.owners.get(shard) == Some(&Owner::Peer(peer as u16));
         if !part.wells.is_empty() && !is_owner {
             return bad("a part of the frontier is from a shard that its sender does not own");
         }
-        let mut shards = part.wells.iter().map(|well| self.layout.shard_of(well));
+        let layout = expected.layout;
+        let mut shards = part.wells.iter().map(|well| layout.shard_of(well));
         if !shards.all(|found| found == shard) {
             return bad("a well of the frontier is not in the shard of its part");
         }
@@ -121,7 +117,7 @@ impl FrontierGather {
             return bad("the wells of a shard of the frontier are not in ascending order");
         }
         state.wells += part.wells.len() as u64;
-        if state.wells > self.wells {
+        if state.wells > expected.wells {
             return bad("the frontier has too many wells");
         }
         state.of_peers[peer] += part.wells.len() as u64;
@@ -141,7 +137,7 @@ impl FrontierGather {
     /// Returns the number of wells of a peer that has sent its last part, and otherwise 0.
     pub(super) fn wells_of(&self, from: &str) -> u64 {
         let state = lock(&self.state);
-        let peer = self.peers.iter().position(|name| name == from);
+        let peer = self.index_of(from);
         let peer = peer.filter(|&peer| state.is_complete[peer]);
         peer.map_or(0, |peer| state.of_peers[peer])
     }
@@ -159,8 +155,8 @@ impl FrontierGather {
     /// Returns an error if their number is not the expected one.
     pub(crate) fn take(&self) -> Result<Vec<ShardWells>, OrderError> {
         let mut state = lock(&self.state);
-        if state.wells != self.wells {
-            let (found, expected) = (state.wells, self.wells);
+        let (found, expected) = (state.wells, self.expected.wells);
+        if found != expected {
             return Err(OrderError::Worker(format!(
                 "the workers have sent {found} wells of the frontier, not {expected}"
             )));
@@ -178,7 +174,8 @@ impl FrontierGather {
         mut random: impl FnMut() -> u64,
     ) -> BTreeMap<String, String> {
         let mut wrong = BTreeMap::new();
-        for (owner, ShardWells { wells, parents }) in self.owners.iter().zip(shards) {
+        let Expected { owners, peers, .. } = &self.expected;
+        for (owner, ShardWells { wells, parents }) in owners.iter().zip(shards) {
             let Owner::Peer(peer) = *owner else {
                 continue;
             };
@@ -188,7 +185,7 @@ impl FrontierGather {
                 if !past.is_child(emulator, &wells[at], parent) {
                     let reason =
                         format!("it sent a well that is no child of well {parent} before it");
-                    wrong.insert(self.peers[usize::from(peer)].clone(), reason);
+                    wrong.insert(peers[usize::from(peer)].clone(), reason);
                 }
             }
         }
@@ -199,7 +196,6 @@ impl FrontierGather {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::prepare;
     use hatebeam_game::{Children, Rules, Well};
 
     const GEOMETRY: Geometry = Geometry::STANDARD;
@@ -237,13 +233,11 @@ mod tests {
 
     /// Returns a collection on a worker that owns the first of three shards, with one well.
     fn gather() -> FrontierGather {
-        let peers = prepare(100, &["w1", "w2"]).members;
-        let owners = Arc::new(vec![Owner::Here, Owner::Peer(0), Owner::Peer(1)]);
         let expected = Expected {
             geometry: GEOMETRY,
             layout: layout(),
-            owners: &owners,
-            peers: &peers,
+            owners: Arc::new(vec![Owner::Here, Owner::Peer(0), Owner::Peer(1)]),
+            peers: ["w1", "w2"].map(str::to_owned).into(),
             wells: 6,
             parents: 3,
         };

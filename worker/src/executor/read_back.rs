@@ -108,7 +108,6 @@ mod tests {
     use super::*;
     use crate::testing::{Cluster, RUN};
     use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
-    use hatebeam_objects::{Objects, Options};
     use hatebeam_proto::messages::{AnswerKind, FailureKind, OrderKind};
     use std::time::Duration;
 
@@ -124,8 +123,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn next_order_cancels_reading_back() {
         let mut cluster = Cluster::new();
-        let hanging = Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Hanging));
-        cluster.objects = hanging.unwrap();
+        cluster.objects = cluster.faulty_objects(Hanging);
         let worker = Arc::new(cluster.worker("w0"));
         let read = || {
             let run = RUN.to_owned();

@@ -54,7 +54,16 @@ struct Epoch<'a> {
     width: u64,
 }
 
-impl Epoch<'_> {
+impl<'a> Epoch<'a> {
+    /// Creates an epoch of a run with the width [`WIDTH`].
+    fn new(number: u64, workers: impl Into<Vec<&'a Worker>>) -> Epoch<'a> {
+        Epoch {
+            workers: workers.into(),
+            number,
+            width: WIDTH,
+        }
+    }
+
     /// Sends the same order to all workers at the same time, and returns the answers.
     async fn ask(&self, kind: OrderKind) -> Vec<AnswerKind> {
         let mut asked = Vec::new();
@@ -203,11 +212,7 @@ fn failure(answer: AnswerKind) -> FailureKind {
 async fn two_workers_find_same_digests_as_single_thread() {
     let cluster = Cluster::new();
     let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
-    let epoch = Epoch {
-        workers: vec![&w0, &w1],
-        number: 1,
-        width: WIDTH,
-    };
+    let epoch = Epoch::new(1, [&w0, &w1]);
     epoch.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
     for (depth, expected) in (1..).zip(alone(WIDTH, DEPTHS)) {
         assert_eq!(epoch.depth(depth).await.0, expected, "depth {depth}");
@@ -324,22 +329,14 @@ async fn next_epoch_resumes_from_tables_in_object_store() {
         cluster.worker("w2"),
     );
     let expected = alone(WIDTH, DEPTHS);
-    let first = Epoch {
-        workers: vec![&w0, &w1],
-        number: 1,
-        width: WIDTH,
-    };
+    let first = Epoch::new(1, [&w0, &w1]);
     first.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
     let mut tables = Vec::new();
     for depth in 1..=DEPTHS - 2 {
         tables = first.depth(depth).await.1;
     }
     // Shards 0 and 2 move from w0 to w2.
-    let second = Epoch {
-        workers: vec![&w2, &w1],
-        number: 2,
-        width: WIDTH,
-    };
+    let second = Epoch::new(2, [&w2, &w1]);
     let mut order = prepare(WIDTH, &["w2", "w1"]);
     order.depth = DEPTHS - 2;
     let mut fetched = Vec::new();
@@ -349,11 +346,7 @@ async fn next_epoch_resumes_from_tables_in_object_store() {
         order
             .tables
             .retain(|table| order.owners[table.shard as usize] == member);
-        let one = Epoch {
-            workers: vec![worker],
-            number: 2,
-            width: WIDTH,
-        };
+        let one = Epoch::new(2, [worker]);
         fetched.push(one.prepare(&order).await);
     }
     assert_eq!(fetched, [2, 0]);
@@ -413,11 +406,7 @@ async fn children_of_repeated_depth_wait_until_receiver_repeats_depth() {
 async fn orders_for_other_attempts_and_epochs_are_superseded() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
-    let epoch = |number| Epoch {
-        workers: vec![&worker],
-        number,
-        width: WIDTH,
-    };
+    let epoch = |number| Epoch::new(number, [&worker]);
     let order = prepare(WIDTH, &["w0"]);
     epoch(5).prepare(&order).await;
     epoch(5).expand(first_attempt(1)).await;
@@ -449,11 +438,7 @@ async fn orders_for_other_attempts_and_epochs_are_superseded() {
 async fn halt_ends_expansion_that_waits_for_unreachable_peer() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
-    let one = Epoch {
-        workers: vec![&worker],
-        number: 1,
-        width: WIDTH,
-    };
+    let one = Epoch::new(1, [&worker]);
     // No worker listens at the address of w1.
     one.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
     let executor = Arc::clone(&worker.executor);
@@ -536,11 +521,7 @@ async fn invalid_orders_fail_and_do_not_affect_later_orders() {
         let answer = worker.execute(1, OrderKind::Prepare(Box::new(bad.clone())));
         assert_eq!(failure(answer.await), FailureKind::BadOrder, "{bad:?}");
     }
-    let one = Epoch {
-        workers: vec![&worker],
-        number: 1,
-        width: WIDTH,
-    };
+    let one = Epoch::new(1, [&worker]);
     one.prepare(&prepare(50, &["w0"])).await;
     for bad in bad_orders() {
         let answer = worker.execute(1, bad.clone()).await;
@@ -648,11 +629,7 @@ impl LocalStorage for UnreadableStorage {
 /// Stores depth 1 with the worker `w0`, and returns an order to the worker `w1` to continue from it.
 async fn order_after_first_depth(cluster: &Cluster) -> OrderKind {
     let writer = cluster.worker("w0");
-    let one = Epoch {
-        workers: vec![&writer],
-        number: 1,
-        width: WIDTH,
-    };
+    let one = Epoch::new(1, [&writer]);
     one.prepare(&prepare(WIDTH, &["w0"])).await;
     let (_, tables) = one.depth(1).await;
     let mut order = prepare(WIDTH, &["w1"]);

@@ -1,9 +1,7 @@
 //! Connection to the coordinator over gRPC.
 
-use super::{CoordinatorLink, Session};
-use hatebeam_net::{
-    self as net, Bearer, Limits, MAX_ANSWER, MAX_MESSAGE, Role, Tls, Token, explain,
-};
+use super::{CoordinatorLink, Session, failed};
+use hatebeam_net::{self as net, Bearer, Limits, MAX_ANSWER, MAX_MESSAGE, Role, Tls, Token};
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
     Answer, AnswerKind, Failed, FailureKind, FromWorker, Hello, ToWorker,
@@ -16,9 +14,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tonic::{Status, Streaming};
 
 /// Timeout for connecting, idle time after which the connection is pinged, and timeout for the response to a ping.
 const COORDINATOR_TIMEOUT: Duration = Duration::from_secs(5);
@@ -84,8 +82,7 @@ impl GrpcCoordinator {
     async fn connect_to(&self, uri: &str) -> Result<Channel, LinkError> {
         let limits = Limits {
             connect_timeout: COORDINATOR_TIMEOUT,
-            ping_after: COORDINATOR_TIMEOUT,
-            ping_answer: COORDINATOR_TIMEOUT,
+            ping_timeout: COORDINATOR_TIMEOUT,
             ..Limits::default()
         };
         let channel = net::connect(uri, self.tls.as_ref(), Role::Coordinator, &limits).await;
@@ -98,10 +95,6 @@ impl GrpcCoordinator {
             }
         })
     }
-}
-
-fn failed(status: &Status) -> LinkError {
-    LinkError::from_status(status, explain(status))
 }
 
 /// Converts messages from the coordinator. If an order is invalid, sends a failure as its answer.

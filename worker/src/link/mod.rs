@@ -9,11 +9,13 @@ mod peers;
 pub(crate) use coordinator::GrpcCoordinator;
 pub(crate) use peers::{GrpcPeers, peer_service};
 
+use hatebeam_net::explain;
 use hatebeam_proto::messages::{FromWorker, Hello, Peer, PeerRequest, PeerResponse, ToWorker};
 use hatebeam_proto::{BoxStream, LinkError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tonic::Status;
 
 /// Connector to the coordinator.
 #[tonic::async_trait]
@@ -65,4 +67,9 @@ pub trait PeerLink: Send + Sync + 'static {
         peer: &Peer,
         requests: mpsc::Receiver<PeerRequest>,
     ) -> Result<BoxStream<Result<PeerResponse, LinkError>>, LinkError>;
+}
+
+/// Returns the error of a call that ended with `status`.
+fn failed(status: &Status) -> LinkError {
+    LinkError::from_status(status, explain(status))
 }

@@ -1,9 +1,9 @@
 //! Connections to other workers over gRPC.
 
-use super::PeerLink;
+use super::{PeerLink, failed};
 use crate::exchange::InboundExchange;
 use crate::lock;
-use hatebeam_net::{self as net, Guard, Limits, MAX_MESSAGE, Role, Tls, WireError, explain};
+use hatebeam_net::{self as net, Guard, Limits, MAX_MESSAGE, Role, Tls, WireError};
 use hatebeam_proto::messages::{Peer, PeerRequest, PeerResponse};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::peers_client::PeersClient;
@@ -60,8 +60,7 @@ impl GrpcPeers {
         let limits = Limits {
             lazy: true,
             connect_timeout: lost_after,
-            ping_after: lost_after,
-            ping_answer: lost_after,
+            ping_timeout: lost_after,
         };
         let channel = net::connect(&peer.address, self.tls.as_ref(), Role::Worker, &limits).await?;
         Ok(PeerChannel {
@@ -115,10 +114,6 @@ impl PeerLink for GrpcPeers {
                 .map_err(|error| LinkError::bad_message(error.to_string()))
         })))
     }
-}
-
-fn failed(status: &Status) -> LinkError {
-    LinkError::from_status(status, explain(status))
 }
 
 /// Returns the service that receives children. It admits only processes with the role of a worker. `inbound` then
@@ -175,12 +170,7 @@ mod tests {
         let mut server = net::server(None, Role::Worker).unwrap();
         let server = server.add_service(peer_service(inbound));
         tokio::spawn(server.serve_with_incoming(incoming));
-        Peer {
-            name: "w0".to_owned(),
-            address,
-            send_secret: SECRET,
-            receive_secret: SECRET,
-        }
+        peer("w0", &address)
     }
 
     /// Sends requests and returns the last response.

@@ -222,6 +222,18 @@ fn children_of_empty_well() -> (Vec<Node>, Piece) {
     (here.collect(), piece)
 }
 
+/// Returns the destinations of a run with the loop rule, whose frontier has `wells` wells, `of_peer` of them on `w1`.
+fn loops(wells: u64, of_peer: u64) -> InboundLoops {
+    InboundLoops {
+        edges: Arc::new(Edges::new(2)),
+        gather: None,
+        wells_of_peers: Arc::new([("w1".to_owned(), of_peer)].into()),
+        quota: Arc::new(ChildQuota::new(GEOMETRY)),
+        samples: Arc::default(),
+        wells,
+    }
+}
+
 #[tokio::test]
 async fn children_with_wrong_origins_are_found() {
     let (nodes, piece) = children_of_empty_well();
@@ -240,16 +252,7 @@ async fn children_with_wrong_origins_are_found() {
         (&nodes, 1, piece, true, false),
     ] {
         let (control, exchange, candidates) = exchange();
-        let edges = Arc::new(Edges::new(2));
-        let loops = InboundLoops {
-            edges,
-            gather: None,
-            wells_of_peers: Arc::new([("w1".to_owned(), 1)].into()),
-            quota: Arc::new(ChildQuota::new(GEOMETRY)),
-            samples: Arc::default(),
-            wells: 1,
-        };
-        control.open(position(3, 7, 3), &candidates, Some(loops));
+        control.open(position(3, 7, 3), &candidates, Some(loops(1, 1)));
         let batch = Batch {
             children: batch::pack(GEOMETRY, nodes, false).into(),
             origins: vec![Origin { parent, piece }; nodes.len()],
@@ -280,15 +283,7 @@ async fn peer_cannot_send_more_children_than_its_wells_can_have() {
         (0, 1, 1, true),
     ] {
         let (control, exchange, candidates) = exchange();
-        let loops = InboundLoops {
-            edges: Arc::new(Edges::new(2)),
-            gather: None,
-            wells_of_peers: Arc::new([("w1".to_owned(), wells)].into()),
-            quota: Arc::new(ChildQuota::new(GEOMETRY)),
-            samples: Arc::default(),
-            wells: 2,
-        };
-        control.open(position(3, 7, 3), &candidates, Some(loops));
+        control.open(position(3, 7, 3), &candidates, Some(loops(2, wells)));
         let batch = Batch {
             children: batch::pack(GEOMETRY, &nodes, false).into(),
             origins: vec![Origin { parent: 0, piece }; nodes.len()],

@@ -68,30 +68,18 @@ async fn epochs_with_more_or_fewer_shards_find_same_digests() {
     let cluster = Cluster::new();
     let [w0, w1, w2] = ["w0", "w1", "w2"].map(|name| cluster.worker(name));
     let expected = alone(WIDTH, DEPTHS);
-    let first = Epoch {
-        workers: vec![&w0, &w1],
-        number: 1,
-        width: WIDTH,
-    };
+    let first = Epoch::new(1, [&w0, &w1]);
     let mut stored = store_depths(&first, &["w0", "w1"]).await;
     assert_eq!(stored.tables.len(), 4);
 
     // A worker joins, and each shard is split into four. The first two workers hold two of the four tables.
-    let second = Epoch {
-        workers: vec![&w0, &w1, &w2],
-        number: 2,
-        width: WIDTH,
-    };
+    let second = Epoch::new(2, [&w0, &w1, &w2]);
     let fetched = begin(&second, &stored, &["w0", "w1", "w2"], 16).await;
     assert_eq!(fetched, [2, 2, 4]);
     second.expand(first_attempt(10)).await;
 
     // A worker is lost before the depth is committed. The other two have all tables, but hold other shards.
-    let third = Epoch {
-        workers: vec![&w1, &w2],
-        number: 3,
-        width: WIDTH,
-    };
+    let third = Epoch::new(3, [&w1, &w2]);
     let fetched = begin(&third, &stored, &["w1", "w2"], 16).await;
     assert_eq!(fetched[1], 0);
     let (digest, tables) = third.depth(10).await;
@@ -105,11 +93,7 @@ async fn epochs_with_more_or_fewer_shards_find_same_digests() {
 
     // The number of shards may also decrease or change to any other number.
     for (number, shards) in [(4, 3), (5, 4)] {
-        let next = Epoch {
-            workers: vec![&w2, &w0],
-            number,
-            width: WIDTH,
-        };
+        let next = Epoch::new(number, [&w2, &w0]);
         begin(&next, &stored, &["w2", "w0"], shards).await;
         let depth = stored.depth + 1;
         let (digest, tables) = next.depth(depth).await;
@@ -138,11 +122,7 @@ impl FaultPlan for Slow {
 async fn order_that_supersedes_a_slow_order_to_prepare_succeeds() {
     let mut cluster = Cluster::new();
     let w0 = cluster.worker("w0");
-    let first = Epoch {
-        workers: vec![&w0],
-        number: 1,
-        width: WIDTH,
-    };
+    let first = Epoch::new(1, [&w0]);
     let stored = store_depths(&first, &["w0"]).await;
     cluster.objects = cluster.faulty_objects(Slow);
     let w1 = cluster.worker("w1");

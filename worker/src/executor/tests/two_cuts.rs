@@ -43,11 +43,7 @@ async fn repeated_rescore_gives_same_frontier_and_reports_progress() {
     for times in [1, 2] {
         let cluster = Cluster::new();
         let workers = names.map(|name| cluster.worker(name));
-        let epoch = Epoch {
-            workers: workers.iter().collect(),
-            number: 1,
-            width: WIDTH,
-        };
+        let epoch = Epoch::new(1, workers.each_ref());
         epoch.prepare(&order).await;
         let mut rescored = 0;
         for (depth, &expected) in (1..).zip(&expected) {
