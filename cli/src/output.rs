@@ -93,8 +93,15 @@ pub(crate) struct OutputFile<'a> {
     pub(crate) path: Option<&'a Path>,
 }
 
+/// Checks that files can be written, before work that takes long, and that no two arguments name the same file.
+pub(crate) fn check_files(files: &[OutputFile<'_>]) -> anyhow::Result<()> {
+    check_distinct(files)?;
+    let mut paths = files.iter().filter_map(|file| file.path);
+    paths.try_for_each(check_writable)
+}
+
 /// Returns an error if two arguments name the same file, also if one of the paths is relative.
-pub(crate) fn check_distinct(files: &[OutputFile<'_>]) -> Result<(), Failure> {
+fn check_distinct(files: &[OutputFile<'_>]) -> Result<(), Failure> {
     let place = |file: &OutputFile<'_>| file.path.and_then(|path| absolute(path).ok());
     for (number, file) in files.iter().enumerate() {
         let Some(path) = place(file) else { continue };

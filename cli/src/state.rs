@@ -27,9 +27,7 @@ impl StateArgs {
         StateFolder::at(&root)
             .with_context(|| format!("cannot use the state folder {}", root.display()))
     }
-}
 
-impl StateArgs {
     /// Returns the arguments that select the run in `dir`, for a command that a message suggests: the run's name and
     /// --state if it was given, or the path of a run outside the state folder.
     pub(crate) fn selecting(&self, dir: &Path) -> String {

@@ -112,11 +112,6 @@ impl File {
         Ok(reader.file)
     }
 
-    /// Returns whether the file sets no flag.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Returns the entry for a flag of the command `path` from the command's section, or else from [`SHARED`].
     pub(crate) fn entry(&self, path: &[&str], flag: &Arg) -> Option<&Entry> {
         let in_section = |section: &[&str]| {

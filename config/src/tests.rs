@@ -253,7 +253,7 @@ fn error_for_secret_key_names_where_to_store_secrets() {
 fn example_with_all_keys_uncommented_is_valid_except_for_placeholders() {
     let all = program();
     let text = example(&all);
-    assert!(parse(&text).unwrap().is_empty());
+    assert!(parse(&text).unwrap().entries.is_empty());
     let is_key = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && line.len() > 1;
     let keys = text.lines().filter(is_key).count();
     let in_force: String = text

@@ -4,7 +4,6 @@ use crate::facts::Facts;
 use crate::film::Film;
 use crate::page::page;
 use crate::picture::picture;
-use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -71,12 +70,6 @@ impl Format {
             Format::Svg => picture(film, &facts.about()),
             Format::Html => page(facts, Ok(film)),
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

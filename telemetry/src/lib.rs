@@ -20,7 +20,7 @@ pub use logs::{LogFormat, LogSettings, Logs};
 pub use metrics::MetricsServer;
 pub use observers::Observers;
 pub use progress_line::{ProgressLine, show_progress};
-pub use result::{ResultView, depth_table};
+pub use result::{DepthView, ResultView, depth_table};
 #[cfg(feature = "cluster")]
 pub use run::{EventObserver, MetricsObserver};
 pub use runs::{RunLine, end_of, run_table};

@@ -1,4 +1,4 @@
-//! Text and JSON for the result of a run on this machine, and the table of its depths (numbers of placed pieces).
+//! Text and JSON for the result of a run, and for its depths (numbers of placed pieces).
 
 use hatebeam_game::Well;
 use hatebeam_report::{bytes, count, duration};
@@ -89,7 +89,6 @@ impl<'a> ResultView<'a> {
         line("depth", &format!("{}: {end}", self.depth));
         line("digest", self.digest);
         line("children", &self.children.to_string());
-        let time = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)));
         let (search, replay) = (time(self.seconds), time(self.replay_seconds));
         line(
             "time",
@@ -124,6 +123,41 @@ fn picture(run: &Run) -> String {
     well.map_or_else(String::new, |well| well.picture(geometry))
 }
 
+/// The JSON object for a depth: its record, and values that are calculated from the record.
+#[derive(Debug, Serialize)]
+pub struct DepthView<'a> {
+    #[serde(flatten)]
+    record: &'a DepthRecord,
+    /// Number of wells, which the record calls `count`.
+    wells: u64,
+    children_per_second: f64,
+    /// Cost of the depth; `None` on one machine, where costs are not calculated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dollars: Option<f64>,
+}
+
+impl<'a> DepthView<'a> {
+    /// Returns the JSON object for a depth. `dollars` is its cost, if the cost is known.
+    pub fn new(record: &'a DepthRecord, dollars: Option<f64>) -> DepthView<'a> {
+        DepthView {
+            record,
+            wells: record.count,
+            children_per_second: children_per_second(record),
+            dollars,
+        }
+    }
+}
+
+pub(crate) fn children_per_second(record: &DepthRecord) -> f64 {
+    record.children as f64 / record.seconds.max(1e-9)
+}
+
+/// Formats a time in seconds.
+pub(crate) fn time(seconds: f64) -> String {
+    let time = Duration::try_from_secs_f64(seconds.clamp(0.0, 1e12));
+    duration(time.unwrap_or_default())
+}
+
 /// Appends a table with a row for each depth.
 pub fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
     text.push_str(
@@ -145,8 +179,8 @@ pub fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a Dept
             record.best_eval,
             record.median_eval,
             record.worst_eval,
-            record.children as f64 / record.seconds.max(1e-9) / 1e6,
-            duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
+            children_per_second(record) / 1e6,
+            time(record.seconds),
         );
     }
 }

@@ -2,11 +2,11 @@
 //! second. If standard error is a terminal, a progress bar is shown below the rows. With [`ScreenOptions::json`], a
 //! JSON line for each depth is printed on standard output.
 
+use crate::result::{DepthView, children_per_second, time};
 use hatebeam_report::{bytes, duration};
 use hatebeam_runs::{Observer, ProgressEstimator};
 use hatebeam_store::{DepthRecord, StoreError};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,25 +21,6 @@ const ROW_INTERVAL: Duration = Duration::from_secs(1);
 const ROWS_PER_HEADING: u32 = 40;
 
 const HEADING: &str = " depth       wells   lines       best     median        cut  Mchild/s    stored      time    elapsed";
-
-/// The JSON line for a depth.
-#[derive(Debug, Serialize)]
-struct DepthLine<'a> {
-    depth: u32,
-    wells: u64,
-    best_lines: u16,
-    best_eval: i32,
-    median_eval: i32,
-    worst_eval: i32,
-    children: u64,
-    children_per_second: f64,
-    seconds: f64,
-    bytes: u64,
-    digest: &'a str,
-    /// Cost of the depth; `None` on one machine, where costs are not calculated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dollars: Option<f64>,
-}
 
 /// Options of a screen.
 #[derive(Debug, Default)]
@@ -118,7 +99,7 @@ impl Screen {
         }
     }
 
-    fn row(&mut self, record: &DepthRecord, took: Duration) {
+    fn row(&mut self, record: &DepthRecord) {
         let is_due = self
             .last_row
             .is_none_or(|last| last.elapsed() >= ROW_INTERVAL);
@@ -138,28 +119,15 @@ impl Screen {
             record.best_eval,
             record.median_eval,
             record.worst_eval,
-            record.children as f64 / took.as_secs_f64().max(1e-9) / 1e6,
+            children_per_second(record) / 1e6,
             bytes(self.options.stored),
-            duration(took),
+            time(record.seconds),
             duration(self.begun.elapsed()),
         ));
     }
 
     fn json_line(&mut self, record: &DepthRecord) -> io::Result<()> {
-        let line = DepthLine {
-            depth: record.depth,
-            wells: record.count,
-            best_lines: record.best_lines,
-            best_eval: record.best_eval,
-            median_eval: record.median_eval,
-            worst_eval: record.worst_eval,
-            children: record.children,
-            children_per_second: record.children as f64 / record.seconds.max(1e-9),
-            seconds: record.seconds,
-            bytes: record.bytes,
-            digest: &record.digest,
-            dollars: self.dollars.take(),
-        };
+        let line = DepthView::new(record, self.dollars.take());
         let text = serde_json::to_string(&line).map_err(io::Error::other)?;
         let mut out = io::stdout().lock();
         writeln!(out, "{text}")?;
@@ -172,7 +140,6 @@ impl Screen {
         let Some(end) = estimator.and_then(ProgressEstimator::projection) else {
             return "end not known yet".to_owned();
         };
-        let time = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
         let ((low, high), (soonest, latest)) = (end.depths, end.seconds);
         if low == high {
             format!("end in about {} (depth {high})", time(latest))
@@ -203,7 +170,7 @@ impl Observer for Screen {
             self.failed = self.json_line(record).err();
         }
         if !self.options.quiet {
-            self.row(record, Duration::from_secs_f64(record.seconds.max(0.0)));
+            self.row(record);
         }
     }
 

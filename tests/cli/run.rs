@@ -7,6 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+fn keys(object: &Value) -> Vec<&String> {
+    object.as_object().unwrap().keys().collect()
+}
+
 #[test]
 fn finished_run_has_valid_replay_and_repeated_command_prints_result() {
     let state = State::new("whole");
@@ -23,6 +27,18 @@ fn finished_run_has_valid_replay_and_repeated_command_prints_result() {
     }
     let last = search.depths.last().unwrap();
     assert_eq!(last["digest"], summary["digest"]);
+    // `runs show` prints the same objects. The first one is the depth from which the search started.
+    let shown = state.run(&["runs", "show", search.name(), "--json"]);
+    let shown = shown.json();
+    let shown = &shown["depths"].as_array().unwrap()[1..];
+    assert_eq!(shown.len(), search.depths.len());
+    for (line, shown) in search.depths.iter().zip(shown) {
+        assert_eq!(keys(line), keys(shown));
+        for key in ["depth", "wells", "count", "digest", "children"] {
+            assert_eq!(line[key], shown[key], "{key}");
+        }
+        assert_eq!(line["wells"], line["count"]);
+    }
     for number in ["children", "peak_rss_bytes", "stored_bytes"] {
         assert!(summary[number].as_u64().unwrap() > 0, "{number}");
     }

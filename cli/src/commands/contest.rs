@@ -109,9 +109,7 @@ impl SeriesArgs {
                 path: self.svg.as_deref(),
             },
         ];
-        output::check_distinct(&files)?;
-        let mut paths = files.iter().filter_map(|file| file.path);
-        paths.try_for_each(output::check_writable)
+        output::check_files(&files)
     }
 
     /// Prints a contest, and writes the files of --csv and --svg. If `stop` is set, shows only the games that all players

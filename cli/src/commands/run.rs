@@ -446,7 +446,7 @@ fn reading_line(run: &Run, progress: &Arc<AtomicU32>) -> ProgressLine {
 mod tests {
     use super::*;
     use hatebeam_runs::LoopRule;
-    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence};
 
     #[test]
     fn remedy_for_too_little_memory_names_only_possible_widths() {
@@ -459,12 +459,7 @@ mod tests {
 
     #[test]
     fn remedy_for_full_disk_names_only_rules_that_the_run_accepts() {
-        let kind = EvaluatorKind::Plain;
-        let evaluator = EvaluatorSpec {
-            kind,
-            quiescence: Quiescence::Off,
-            weights: Weights::default(),
-        };
+        let evaluator = EvaluatorSpec::new(EvaluatorKind::Plain, Quiescence::Off);
         let mut spec = RunSpec::new(1_000_000, evaluator);
         let free = |keep| disk_needed(spec.width, 300, keep);
         let (quarter, last) = (free(Retention::Every(4)), free(Retention::Last));

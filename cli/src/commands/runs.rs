@@ -11,7 +11,7 @@ use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
 use hatebeam_runs::{Retention, Run, RunHead, copy_replays, remove_run_folder, result_of};
 use hatebeam_store::{StoreError, UnreadableRun, bytes_below, list_runs};
-use hatebeam_telemetry::{ResultView, RunLine, depth_table, end_of, run_table};
+use hatebeam_telemetry::{DepthView, ResultView, RunLine, depth_table, end_of, run_table};
 use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::ops::RangeInclusive;
@@ -188,8 +188,11 @@ impl ShowArgs {
             let result = result_of(store);
             let result = result.as_ref();
             let result = result.map(|result| ResultView::new(result, store.dir()));
+            let depths = store.depths().iter();
+            let depths: Vec<DepthView<'_>> =
+                depths.map(|record| DepthView::new(record, None)).collect();
             output::print_json(&serde_json::json!({
-                "folder": store.dir(), "spec": run.spec(), "keep": run.keep(), "depths": store.depths(),
+                "folder": store.dir(), "spec": run.spec(), "keep": run.keep(), "depths": depths,
                 "result": result, "stored_bytes": store.stored_bytes(),
                 "damaged": checked.as_ref().map(problems),
                 "missing": checked.as_ref().map(|checked| &checked.missing),

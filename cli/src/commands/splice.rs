@@ -84,9 +84,7 @@ impl SpliceArgs {
                 path: self.graph.as_deref(),
             },
         ];
-        output::check_distinct(&files)?;
-        let mut paths = files.iter().filter_map(|file| file.path);
-        paths.try_for_each(output::check_writable)?;
+        output::check_files(&files)?;
         let cancel = stop_flag()?;
         let limits = Limits {
             cancel: &cancel,

@@ -15,6 +15,13 @@ use tokio::net::TcpStream;
 
 const TOKEN: &str = "correct-horse-battery";
 
+fn with_token() -> Settings {
+    Settings {
+        tokens: Some(TOKEN.parse().unwrap()).into(),
+        ..settings()
+    }
+}
+
 #[tokio::test]
 async fn foreign_origins_and_host_names_are_rejected() {
     let fake = FakeCoordinator::busy(1);
@@ -65,11 +72,7 @@ async fn foreign_origins_and_host_names_are_rejected() {
 #[tokio::test]
 async fn calls_about_runs_and_workers_require_the_token() {
     let fake = FakeCoordinator::busy(1);
-    let with_token = Settings {
-        tokens: Some(TOKEN.parse().unwrap()).into(),
-        ..settings()
-    };
-    let (address, serving) = serve(&fake, with_token).await;
+    let (address, serving) = serve(&fake, with_token()).await;
     let client = Client::of(address);
     let body = json!({});
     for path in [
@@ -163,11 +166,7 @@ async fn view_token_permits_no_changes() {
 #[tokio::test]
 async fn login_exchanges_token_for_cookie() {
     let fake = FakeCoordinator::busy(1);
-    let with_token = Settings {
-        tokens: Some(TOKEN.parse().unwrap()).into(),
-        ..settings()
-    };
-    let (address, serving) = serve(&fake, with_token).await;
+    let (address, serving) = serve(&fake, with_token()).await;
     let client = Client::of(address);
     let body = json!({});
     let guess = client
@@ -271,8 +270,7 @@ async fn https_server_requires_no_client_certificate() {
     make_certificates(dir.path());
     let with_tls = Settings {
         tls: Some(Tls::in_dir(dir.path(), "coordinator")),
-        tokens: Some(TOKEN.parse().unwrap()).into(),
-        ..settings()
+        ..with_token()
     };
     let server = bind(with_tls.clone()).await.unwrap();
     assert!(server.url().starts_with("https://127.0.0.1:"));
@@ -341,11 +339,7 @@ fn log_contains_neither_token_nor_cookie() {
         .unwrap();
     tracing::subscriber::with_default(logging, || {
         runtime.block_on(async {
-            let with_token = Settings {
-                tokens: Some(TOKEN.parse().unwrap()).into(),
-                ..settings()
-            };
-            let (address, serving) = serve(&FakeCoordinator::busy(1), with_token).await;
+            let (address, serving) = serve(&FakeCoordinator::busy(1), with_token()).await;
             let client = Client::of(address);
             let signed_in = client
                 .post("/api/v1/login", &json!({ "token": TOKEN }))

@@ -5,14 +5,15 @@
 mod plot;
 mod training;
 
-pub use training::{Curve, Curves, training_page};
+pub use plot::{Curve, Curves};
+pub use training::training_page;
 
 use crate::facts::{Facts, Scores};
 use crate::film::Film;
 use crate::numbers::{bytes, duration};
 use hatebeam_game::{Geometry, Well};
 use hatebeam_search::{DepthRecord, SCALE};
-use plot::{Plot, Series, histogram};
+use plot::histogram;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -118,47 +119,47 @@ fn plots(page: &mut String, facts: &Facts) {
 }
 
 /// Computes a value for every depth, and keeps an even sample of at most [`MOST_POINTS`] values and the last value.
-fn series(
+fn curve(
     name: &'static str,
     depths: &[DepthRecord],
     mut value: impl FnMut(&DepthRecord) -> f64,
-) -> Series {
+) -> Curve {
     let step = depths.len().div_ceil(MOST_POINTS).max(1);
     let points = depths
         .iter()
         .map(|record| (f64::from(record.depth), value(record)))
         .enumerate()
         .filter(|(index, _)| index % step == 0 || index + 1 == depths.len());
-    Series {
+    Curve {
         name,
         points: points.map(|(_, point)| point).collect(),
     }
 }
 
 /// Returns the plots about the wells: rows cleared, evaluator scores and stack height.
-fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Plot; 3] {
+fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Curves; 3] {
     let scaled = |eval: i32| f64::from(eval) / SCALE;
     [
-        Plot {
+        Curves {
             title: "Lines of the best game",
             unit: "lines",
-            series: vec![series("lines", depths, |record| {
+            curves: vec![curve("lines", depths, |record| {
                 f64::from(record.best_lines)
             })],
         },
-        Plot {
+        Curves {
             title: "Evaluator scores",
             unit: "weights",
-            series: vec![
-                series("best", depths, |record| scaled(record.best_eval)),
-                series("median", depths, |record| scaled(record.median_eval)),
-                series("cut", depths, |record| scaled(record.worst_eval)),
+            curves: vec![
+                curve("best", depths, |record| scaled(record.best_eval)),
+                curve("median", depths, |record| scaled(record.median_eval)),
+                curve("cut", depths, |record| scaled(record.worst_eval)),
             ],
         },
-        Plot {
+        Curves {
             title: "Stack height of the best game",
             unit: "rows",
-            series: vec![series("height", depths, |record| {
+            curves: vec![curve("height", depths, |record| {
                 let well = Well::from_hex(geometry, &record.best_well);
                 well.map_or(0.0, |well| well.stack_height() as f64)
             })],
@@ -167,42 +168,42 @@ fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Plot; 3] {
 }
 
 /// Returns the plots about the work: wells, children, time and storage.
-fn resource_plots(depths: &[DepthRecord]) -> [Plot; 5] {
+fn resource_plots(depths: &[DepthRecord]) -> [Curves; 5] {
     let mut total = 0.0;
-    let total_time = series("seconds", depths, |record| {
+    let total_time = curve("seconds", depths, |record| {
         total += record.seconds;
         total
     });
     [
-        Plot {
+        Curves {
             title: "Wells and children",
             unit: "wells",
-            series: vec![
-                series("children", depths, |record| record.children as f64),
-                series("wells", depths, |record| record.count as f64),
+            curves: vec![
+                curve("children", depths, |record| record.children as f64),
+                curve("wells", depths, |record| record.count as f64),
             ],
         },
-        Plot {
+        Curves {
             title: "Children per second",
             unit: "per second",
-            series: vec![series("children", depths, |record| {
+            curves: vec![curve("children", depths, |record| {
                 record.children as f64 / record.seconds.max(1e-3)
             })],
         },
-        Plot {
+        Curves {
             title: "Time per depth",
             unit: "seconds",
-            series: vec![series("seconds", depths, |record| record.seconds)],
+            curves: vec![curve("seconds", depths, |record| record.seconds)],
         },
-        Plot {
+        Curves {
             title: "Total time",
             unit: "seconds",
-            series: vec![total_time],
+            curves: vec![total_time],
         },
-        Plot {
+        Curves {
             title: "Bytes stored per depth",
             unit: "bytes",
-            series: vec![series("bytes", depths, |record| record.bytes as f64)],
+            curves: vec![curve("bytes", depths, |record| record.bytes as f64)],
         },
     ]
 }

@@ -13,18 +13,24 @@ const BOTTOM: f64 = 34.0;
 /// Number of bars in a histogram.
 const BARS: usize = 80;
 
-/// One curve in a plot.
-pub(super) struct Series {
-    pub(super) name: &'static str,
+/// A curve in a plot.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Name of the values, for the legend.
+    pub name: &'static str,
     /// Pairs of coordinates: the depth or generation, and the value.
-    pub(super) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
 }
 
-/// A plot of values by depth or by generation.
-pub(super) struct Plot {
-    pub(super) title: &'static str,
-    pub(super) unit: &'static str,
-    pub(super) series: Vec<Series>,
+/// A plot of values by depth or by generation: curves with the same unit.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    /// Title of the plot.
+    pub title: &'static str,
+    /// Unit of the values.
+    pub unit: &'static str,
+    /// The curves.
+    pub curves: Vec<Curve>,
 }
 
 /// Returns about five round numbers within the range, for the labels of an axis.
@@ -151,11 +157,11 @@ fn range(values: impl Iterator<Item = f64>) -> Range {
     Range { low, high }
 }
 
-impl Plot {
+impl Curves {
     /// Appends the plot with its title and legend to the page. The horizontal axis has the label `axis` and starts at
     /// `first`.
     pub(super) fn draw(&self, page: &mut String, first: f64, axis: &str) {
-        let all = || self.series.iter().flat_map(|series| &series.points);
+        let all = || self.curves.iter().flat_map(|curve| &curve.points);
         let last = all().map(|(x, _)| *x).fold(first, f64::max);
         let frame = Frame {
             x: Range {
@@ -174,18 +180,18 @@ impl Plot {
             escaped(self.title),
             escaped(self.unit)
         );
-        for (index, series) in self.series.iter().enumerate() {
-            if self.series.len() > 1 {
-                let name = escaped(series.name);
+        for (index, curve) in self.curves.iter().enumerate() {
+            if self.curves.len() > 1 {
+                let name = escaped(curve.name);
                 let _ = write!(page, " <span class=\"key s{index}\">{name}</span>");
             }
         }
         page.push_str("<output></output></figcaption>\n");
         frame.begin(page, self.title, axis);
-        for (index, series) in self.series.iter().enumerate() {
+        for (index, curve) in self.curves.iter().enumerate() {
             let mut line = String::new();
             let mut values = String::new();
-            for (at, (x, y)) in series.points.iter().enumerate() {
+            for (at, (x, y)) in curve.points.iter().enumerate() {
                 let letter = if at == 0 { 'M' } else { 'L' };
                 let _ = write!(line, "{letter}{:.1} {:.1}", frame.x(*x), frame.y(*y));
                 let comma = if at == 0 { "" } else { "," };
@@ -194,7 +200,7 @@ impl Plot {
             let _ = writeln!(
                 page,
                 "<path class=\"line s{index}\" d=\"{line}\" data-name=\"{}\" data-values=\"{values}\"/>",
-                escaped(series.name)
+                escaped(curve.name)
             );
         }
         page.push_str("<path class=\"hair\" d=\"\"/></svg></figure>\n");

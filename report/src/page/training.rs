@@ -1,28 +1,7 @@
 //! An HTML page about the training of a network.
 
-use super::plot::{Plot, Series};
-use super::{document, escaped};
+use super::{Curves, document, escaped};
 use std::fmt::Write as _;
-
-/// A curve of a training: values by generation.
-#[derive(Clone, Debug)]
-pub struct Curve {
-    /// Name of the values, for the legend.
-    pub name: &'static str,
-    /// Pairs of generation and value.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// Curves with the same unit.
-#[derive(Clone, Debug)]
-pub struct Curves {
-    /// Title of the plot.
-    pub title: &'static str,
-    /// Unit of the values.
-    pub unit: &'static str,
-    /// The curves.
-    pub curves: Vec<Curve>,
-}
 
 /// Returns the HTML page about a training: a sentence, named facts, and plots.
 pub fn training_page(lead: &str, facts: &[(&str, String)], plots: &[Curves]) -> String {
@@ -34,16 +13,7 @@ pub fn training_page(lead: &str, facts: &[(&str, String)], plots: &[Curves]) -> 
         let _ = writeln!(body, "<tr><th>{name}</th><td>{value}</td></tr>");
     }
     body.push_str("</table>\n<h2>By generation</h2>\n<div class=\"plots\">\n");
-    for curves in plots {
-        let series = curves.curves.iter().map(|curve| Series {
-            name: curve.name,
-            points: curve.points.clone(),
-        });
-        let plot = Plot {
-            title: curves.title,
-            unit: curves.unit,
-            series: series.collect(),
-        };
+    for plot in plots {
         plot.draw(&mut body, 1.0, "generation");
     }
     body.push_str("</div>\n");
@@ -53,6 +23,7 @@ pub fn training_page(lead: &str, facts: &[(&str, String)], plots: &[Curves]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::Curve;
 
     #[test]
     fn plot_contains_the_ends_of_its_axis_and_the_positions_of_each_curve() {

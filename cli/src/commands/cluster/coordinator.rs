@@ -74,7 +74,7 @@ impl CoordinatorArgs {
                 .dashboard
                 .open(&server.tls, server.insecure_bind, prices)
                 .await?;
-            let url = dashboard.as_ref().map(|opened| opened.url.clone());
+            let url = dashboard.as_ref().map(|opened| opened.server.url());
             let lost_after = Duration::from_secs_f64(self.lost_after);
             let idle_stop = self.idle_stop.map(|minutes| minutes * 60.0);
             let core = CoreSettings {
@@ -94,7 +94,7 @@ impl CoordinatorArgs {
                 tables: TableSource::scratch(std::env::temp_dir()),
                 notifications: NotifierSettings {
                     events: events.map(|events| Arc::new(events) as Arc<dyn EventSink>),
-                    every: self.hooks.every(),
+                    every: self.hooks.event_every,
                 },
             };
             let settings = Settings {
@@ -104,7 +104,7 @@ impl CoordinatorArgs {
                 tls: server.tls.member("coordinator"),
                 tokens,
                 registry,
-                dashboard: dashboard.map(|opened| opened.dashboard),
+                dashboard,
             };
             let ready = Box::new(move |address: SocketAddr| {
                 // Write errors are ignored, because standard output may be closed.

@@ -41,12 +41,6 @@ impl FromStr for Place {
     }
 }
 
-/// A dashboard and its URL.
-pub(super) struct OpenDashboard {
-    pub(super) dashboard: Dashboard,
-    pub(super) url: String,
-}
-
 impl DashboardArgs {
     /// Binds the dashboard's address. Returns `None` if the dashboard is disabled, or if no address is given and the
     /// default address is in use.
@@ -55,7 +49,7 @@ impl DashboardArgs {
         tls: &TlsArgs,
         insecure_bind: bool,
         prices: ObjectStorePrices,
-    ) -> anyhow::Result<Option<OpenDashboard>> {
+    ) -> anyhow::Result<Option<Dashboard>> {
         let listen = match self.place {
             Some(Place::Nowhere) => return Ok(None),
             Some(Place::At(address)) => address,
@@ -79,11 +73,9 @@ impl DashboardArgs {
             }
             Err(error) => return Err(error.into()),
         };
-        let url = server.url();
-        tracing::info!("dashboard at {url}");
+        tracing::info!("dashboard at {}", server.url());
         let estimator = Arc::new(move |request: &EstimateRequest| estimate(request, prices));
-        let dashboard = Dashboard { server, estimator };
-        Ok(Some(OpenDashboard { dashboard, url }))
+        Ok(Some(Dashboard { server, estimator }))
     }
 }
 

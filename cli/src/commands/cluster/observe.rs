@@ -32,7 +32,7 @@ pub(super) struct HookArgs {
     /// Number of depths between two progress events
     #[arg(long, value_name = "N", default_value_t = 25)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    event_every: u32,
+    pub(super) event_every: u32,
 }
 
 impl HookArgs {
@@ -51,10 +51,6 @@ impl HookArgs {
             secret: secret.filter(|_| self.webhook.is_some()),
             ..Hooks::default()
         })
-    }
-
-    pub(super) fn every(&self) -> u32 {
-        self.event_every
     }
 }
 
@@ -134,7 +130,7 @@ impl ObserveArgs {
             observers.metrics_url = Some(url);
         }
         if let Some(events) = self.hooks.start()? {
-            let events = EventObserver::start(events, self.hooks.every(), run, name);
+            let events = EventObserver::start(events, self.hooks.event_every, run, name);
             observers.others.push(Box::new(events));
         }
         Ok(observers)
