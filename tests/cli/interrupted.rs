@@ -76,7 +76,7 @@ fn resume_after_sixty_kills_gives_same_digests() {
 /// A run commits several depths together as a group: one line of the file `depths.jsonl`.
 #[test]
 fn killed_run_keeps_valid_depths_in_groups() {
-    let width = ["--width", "10k", "--name", "groups"];
+    let width = ["--width", "10k", "--name", "groups", "--max-depth", "120"];
     let undisturbed = State::new("groups-undisturbed");
     undisturbed.search(&width);
     let digests = undisturbed.digests("groups");

@@ -156,6 +156,7 @@ impl Chaos {
 
 /// A run during which random faults are injected.
 struct Scenario<'a> {
+    /// Seed of the random faults. With the seeds of the tests, each kind of fault occurs.
     seed: u64,
     environment: Environment,
     width: &'a str,
@@ -196,10 +197,10 @@ fn check(scenario: &Scenario) {
 #[test]
 fn random_process_faults_give_same_digests() {
     check(&Scenario {
-        seed: 20,
+        seed: 723,
         environment: Environment::Loopback,
         width: "3000",
-        faults: 12,
+        faults: 6,
         pause_ms: 400,
     });
 }
@@ -207,10 +208,10 @@ fn random_process_faults_give_same_digests() {
 #[test]
 fn random_network_faults_give_same_digests() {
     check(&Scenario {
-        seed: 21,
+        seed: 4363,
         environment: Environment::Hosts,
         width: "3000",
-        faults: 10,
+        faults: 8,
         pause_ms: 400,
     });
 }

@@ -2,13 +2,13 @@
 
 use crate::harness::{Cluster, Store};
 use crate::servers::Server;
-use crate::{WIDTH, one_process};
+use crate::{SHORT, one_process};
 
 #[test]
 fn cancelled_run_resumes_when_submitted_to_next_coordinator() {
-    let expected = one_process(&WIDTH);
+    let expected = one_process(&SHORT);
     let mut cluster = Cluster::start(&["w0"]);
-    let name = cluster.submit_name(&WIDTH);
+    let name = cluster.submit_name(&SHORT);
     cluster.wait_for_depth(5);
     assert!(cluster.client(&["cancel", &name]).status.success());
     let ended = cluster.client(&["wait", "--json"]);
@@ -20,7 +20,7 @@ fn cancelled_run_resumes_when_submitted_to_next_coordinator() {
         assert_eq!(cluster.coordinator().wait(), Some(0));
         cluster.start_coordinator();
     }
-    let again = cluster.submit(&WIDTH);
+    let again = cluster.submit(&SHORT);
     assert!(again["depth"].as_u64().unwrap() >= 5, "{again}");
     cluster.watch().assert_same(&expected);
     // The cancellation of a run that has ended changes nothing, and says so.
@@ -35,14 +35,15 @@ fn cancelled_run_resumes_when_submitted_to_next_coordinator() {
 /// resumes.
 #[test]
 fn second_coordinator_takes_over_only_if_first_hangs() {
-    let expected = one_process(&WIDTH);
-    let mut cluster = Cluster::start(&["w0"]);
-    cluster.submit(&WIDTH);
-    cluster.wait_for_depth(3);
+    let expected = one_process(&SHORT);
+    let mut cluster = Cluster::start(&[]);
+    cluster.submit(&SHORT);
     let (mut refused, _) = cluster.start_second_coordinator();
     assert_eq!(refused.wait(), Some(1));
     let log = refused.log();
     assert!(log.contains("holds the lease"), "{log}");
+    cluster.start_worker("w0", &["--threads", "1"]);
+    cluster.wait_for_depth(3);
     cluster.coordinator().signal("-STOP");
     let (second, port) = cluster.start_second_coordinator();
     second.wait_for_log("listening on");
@@ -58,7 +59,7 @@ fn second_coordinator_takes_over_only_if_first_hangs() {
 
 #[test]
 fn worker_with_another_object_store_does_not_join() {
-    let expected = one_process(&WIDTH);
+    let expected = one_process(&SHORT);
     let mut cluster = Cluster::start(&["w0"]);
     let other = Store::folder(&cluster.dir.path().join("other"));
     let store = std::mem::replace(&mut cluster.store, other);
@@ -67,7 +68,7 @@ fn worker_with_another_object_store_does_not_join() {
     cluster.workers["w1"].wait_for_log(
         "the object store of worker w1 contains no lease: start the worker with the --store of its coordinator",
     );
-    cluster.submit(&WIDTH);
+    cluster.submit(&SHORT);
     cluster.watch().assert_same(&expected);
     let workers = cluster.worker_status();
     let names: Vec<_> = workers.iter().map(|worker| &worker["worker"]).collect();
@@ -76,7 +77,7 @@ fn worker_with_another_object_store_does_not_join() {
 
 #[test]
 fn cancellation_persists_when_coordinator_is_killed() {
-    let wide = ["--width", "300k"];
+    let wide = ["--width", "100k"];
     let mut cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&wide);
     cluster.wait_for_depth(5);
@@ -101,7 +102,7 @@ fn store_without_conditional_writes_requires_single_coordinator_flag() {
     let Some(garage) = Server::garage() else {
         return;
     };
-    let expected = one_process(&WIDTH);
+    let expected = one_process(&SHORT);
     let mut cluster = Cluster::new();
     cluster.store = Store::s3(&garage, &garage.options().endpoint.unwrap());
     let (mut refused, _) = cluster.start_second_coordinator();
@@ -110,7 +111,7 @@ fn store_without_conditional_writes_requires_single_coordinator_flag() {
     assert!(log.contains("--single-coordinator"), "{log}");
     cluster.set_coordinator_flags(&["--single-coordinator"]);
     cluster.start_all(&["w0", "w1"]);
-    cluster.submit(&WIDTH);
+    cluster.submit(&SHORT);
     cluster.watch().assert_same(&expected);
 }
 
@@ -119,13 +120,12 @@ fn s3_server_as_object_store_gives_same_digests() {
     let Some(moto) = Server::moto() else {
         return;
     };
-    let args = [&WIDTH[..], &["--max-depth", "40"]].concat();
-    let expected = one_process(&args);
+    let expected = one_process(&SHORT);
     let mut cluster = Cluster::new();
     cluster.store = Store::s3(&moto, &moto.options().endpoint.unwrap());
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "2"]);
-    cluster.submit(&args);
+    cluster.submit(&SHORT);
     cluster.wait_for_depth(5);
     cluster.kill_worker("w0");
     cluster.start_worker("w1", &["--threads", "2"]);

@@ -3,7 +3,7 @@
 use crate::harness::{Cluster, RunOutput};
 use crate::metadata::MetadataService;
 use crate::program::{hatebeam, wait_until};
-use crate::{WIDTH, one_process};
+use crate::{SHORT, WIDTH, one_process};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -139,7 +139,7 @@ fn wait_for_end_of(cluster: &Cluster, run: &str) -> Value {
 
 #[test]
 fn limits_of_queued_and_running_runs_can_be_changed() {
-    let expected = one_process(&WIDTH);
+    let expected = one_process(&SHORT);
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
     let limits = ["--max-cost", "500", "--max-depth", "9"];
@@ -156,8 +156,9 @@ fn limits_of_queued_and_running_runs_can_be_changed() {
 
     cluster.start_worker("w0", &["--threads", "2", "--price-per-hour", "3600"]);
     wait_for_depth_of(&cluster, &first, 1);
-    limit(&cluster, &[&first, "--max-cost", "1000"]).unwrap();
-    // The object store contains the accepted change, so the change persists when the coordinator is killed.
+    let new = [&first, "--max-cost", "1000", "--max-depth", "40"];
+    limit(&cluster, &new).unwrap();
+    // The object store contains the accepted changes, so they persist when the coordinator is killed.
     cluster.restart_coordinator();
     let run = RunOutput::parse(&cluster.client(&["watch", &first, "--json", "--quiet"]));
     run.assert_same(&expected);
@@ -184,8 +185,8 @@ fn restarted_coordinator_keeps_earlier_cost_and_max_hours_stops_run() {
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "1", "--price-per-hour", "3600"]);
     let begin = Instant::now();
-    // 0.00333 hours are 12 seconds.
-    cluster.submit(&["--width", "20000", "--max-hours", "0.00333"]);
+    // 0.00222 hours are 8 seconds.
+    cluster.submit(&["--width", "20000", "--max-hours", "0.00222"]);
     cluster.wait_for_depth(3);
     cluster.restart_coordinator();
     let run = cluster.watch();
@@ -196,7 +197,7 @@ fn restarted_coordinator_keeps_earlier_cost_and_max_hours_stops_run() {
     let cost = &run.end["cost"];
     let dollars = cost["dollars"].as_f64().unwrap();
     assert!(
-        (8.0..elapsed).contains(&dollars),
+        (5.0..elapsed).contains(&dollars),
         "{dollars} in {elapsed} s"
     );
     let machines = cost["machines"].as_array().unwrap();

@@ -66,20 +66,20 @@ fn start(args: &[&str]) -> Option<(FaultyStore, Cluster)> {
 
 #[test]
 fn transient_faults_of_store_only_delay_run() {
-    let args = [&WIDTH[..], &["--max-depth", "80"]].concat();
+    let args = [&WIDTH[..], &["--max-depth", "50"]].concat();
     let Some((store, cluster)) = start(&args) else {
         return;
     };
     for (at, fault) in FAULTS.into_iter().enumerate() {
         cluster.wait_for_depth(5 + 5 * at as u64);
         store.fail(fault);
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(1));
         println!("{fault:?} was injected {} times", store.restore());
     }
     cluster.watch().assert_same(&one_process(&args));
 }
 
-/// Makes the store unavailable for longer than requests are retried.
+/// Makes the store unavailable for longer than requests are retried, which is at most 15.5 seconds.
 #[test]
 fn long_outage_of_store_only_delays_run() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
@@ -88,7 +88,7 @@ fn long_outage_of_store_only_delays_run() {
     };
     cluster.wait_for_depth(5);
     store.fail(Fault::Close);
-    std::thread::sleep(Duration::from_secs(30));
+    std::thread::sleep(Duration::from_secs(20));
     assert!(store.restore() > 10, "the cluster made too few requests");
     cluster.watch().assert_same(&one_process(&args));
 }

@@ -37,8 +37,10 @@ use program::hatebeam;
 use std::fs;
 use support::{proxy, servers};
 
-/// Options for a run that takes a few seconds.
+/// Options for a run that takes several seconds until its games are over.
 const WIDTH: [&str; 2] = ["--width", "2000"];
+/// Options for a run that ends after a quarter of these depths, for tests that do not need the others.
+const SHORT: [&str; 4] = ["--width", "2000", "--max-depth", "40"];
 
 fn one_process(args: &[&str]) -> RunOutput {
     let dir = tempfile::tempdir().unwrap();
@@ -53,17 +55,18 @@ fn digests_do_not_depend_on_numbers_of_workers_threads_and_shards() {
         shards: &'static str,
         args: Vec<&'static str>,
     }
-    let setup = |workers, threads, shards, quiescence| Setup {
+    let setup = |workers, threads, shards, args: &[&[&'static str]]| Setup {
         workers,
         threads,
         shards,
-        args: [&WIDTH[..], &["--quiescence", quiescence]].concat(),
+        args: args.concat(),
     };
+    let two_cuts = &["--quiescence", "first-of-best"][..];
     for setup in [
-        setup(1, "2", "64", "off"),
-        setup(2, "1", "7", "first-of-best"),
-        setup(3, "2", "16", "off"),
-        setup(5, "1", "100", "first-of-best"),
+        setup(1, "2", "64", &[&WIDTH]),
+        setup(2, "1", "7", &[&WIDTH, two_cuts]),
+        setup(3, "2", "16", &[&SHORT]),
+        setup(5, "1", "100", &[&SHORT, two_cuts]),
     ] {
         let expected = one_process(&setup.args);
         let mut cluster = Cluster::new();

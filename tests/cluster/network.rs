@@ -3,7 +3,7 @@
 use crate::harness::Cluster;
 use crate::hosts::{COORDINATOR, Hosts};
 use crate::program::wait_until;
-use crate::{WIDTH, one_process};
+use crate::{SHORT, WIDTH, one_process};
 use serde_json::Value;
 
 const WORKERS: [&str; 3] = ["w0", "w1", "w2"];
@@ -61,7 +61,7 @@ fn one_way_cut_between_workers_quarantines_one_of_them() {
 
 #[test]
 fn unplugged_worker_is_lost_and_rejoins() {
-    let Some(cluster) = start(&WIDTH) else {
+    let Some(cluster) = start(&SHORT) else {
         return;
     };
     cluster.wait_for_depth(3);
@@ -70,14 +70,14 @@ fn unplugged_worker_is_lost_and_rejoins() {
     let depth = cluster.status().unwrap()["depth"].as_u64().unwrap();
     cluster.wait_for_depth(depth + 3);
     hosts(&cluster).plug_in("w1");
-    cluster.watch().assert_same(&one_process(&WIDTH));
+    cluster.watch().assert_same(&one_process(&SHORT));
     wait_for_workers(&cluster, &WORKERS);
 }
 
 /// Disconnects the coordinator from all workers.
 #[test]
 fn run_resumes_when_unplugged_coordinator_is_plugged_in() {
-    let Some(cluster) = start(&WIDTH) else {
+    let Some(cluster) = start(&SHORT) else {
         return;
     };
     cluster.wait_for_depth(3);
@@ -86,18 +86,17 @@ fn run_resumes_when_unplugged_coordinator_is_plugged_in() {
         cluster.workers[name].wait_for_log("reconnecting to the coordinator");
     }
     hosts(&cluster).plug_in(COORDINATOR);
-    cluster.watch().assert_same(&one_process(&WIDTH));
+    cluster.watch().assert_same(&one_process(&SHORT));
 }
 
 #[test]
 fn slow_and_lossy_network_gives_same_digests() {
-    let args = [&WIDTH[..], &["--max-depth", "40"]].concat();
-    let Some(cluster) = start(&args) else {
+    let Some(cluster) = start(&SHORT) else {
         return;
     };
     let is_slow = hosts(&cluster).slow("w0", "8mbit", "100ms");
     let is_lossy = hosts(&cluster).lose("w1", 30);
     if is_slow || is_lossy {
-        cluster.watch().assert_same(&one_process(&args));
+        cluster.watch().assert_same(&one_process(&SHORT));
     }
 }

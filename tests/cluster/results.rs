@@ -1,8 +1,8 @@
 //! Tests of the best game's files in the object store, and of the commands `hatebeam replays`.
 
-use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
 use crate::program::hatebeam;
+use crate::{SHORT, WIDTH};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,7 +66,7 @@ impl StoredRun {
         let mut cluster = Cluster::new();
         cluster.start_coordinator();
         cluster.start_worker("w0", &["--threads", "2"]);
-        let name = cluster.submit_name(&WIDTH);
+        let name = cluster.submit_name(&SHORT);
         let output = cluster.watch();
         cluster.workers.clear();
         cluster.coordinator = None;
@@ -126,7 +126,7 @@ fn finished_run_has_five_files_and_pull_downloads_them() {
     let svg = stored.text("svg");
     assert!(svg.contains(&format!(">{score} lines<")));
     let html = stored.text("html");
-    assert!(html.contains("searched to the end"));
+    assert!(html.contains("stopped at its depth limit"));
     assert!(html.contains(stored.text("txt").trim()));
 
     let store = &run.cluster.store.location;
@@ -216,7 +216,8 @@ fn so_far_prints_games_of_run_in_progress() {
 #[test]
 fn run_that_keeps_only_last_depth_has_no_game() {
     let cluster = Cluster::start(&["w0"]);
-    cluster.submit(&[&WIDTH[..], &["--keep", "last"]].concat());
+    let keep_last = ["--keep", "last", "--max-depth", "20"];
+    cluster.submit(&[&WIDTH[..], &keep_last].concat());
     cluster.watch();
     let game = so_far(&cluster, &[]);
     assert!(!game.status.success());

@@ -102,6 +102,7 @@ impl SecureCluster {
             "store",
         ]);
         command.args(["--advertise", &format!("https://{listen}")]);
+        command.args(["--min-workers", "2"]);
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -202,6 +203,9 @@ fn worker_reconnects_to_coordinator_at_new_address() {
         || cluster.workers(&uri) == 1,
         || "the worker has not joined".to_owned(),
     );
+    // While a run is open, here because it waits for another worker, the lease of a killed coordinator expires sooner.
+    let submitted = cluster.call("client", &uri, &["submit", "--width", "100"]);
+    assert!(submitted.status.success(), "{submitted:?}");
     drop(coordinator);
     let (_coordinator, moved) = cluster.coordinator(&free_address());
     assert_ne!(uri, moved);

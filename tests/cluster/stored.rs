@@ -1,6 +1,6 @@
 //! Tests of commands that read runs from the object store without a coordinator.
 
-use crate::WIDTH;
+use crate::SHORT;
 use crate::harness::{Cluster, RunOutput};
 use crate::program::hatebeam;
 use serde_json::Value;
@@ -22,11 +22,11 @@ fn json(args: &[&str]) -> Value {
 fn run_in_store_gives_same_game_as_local_run_and_can_be_removed() {
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().display().to_string();
-    let local = RunOutput::of_one_process(&WIDTH, dir.path());
+    let local = RunOutput::of_one_process(&SHORT, dir.path());
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "2"]);
-    let name = cluster.submit_name(&WIDTH);
+    let name = cluster.submit_name(&SHORT);
     cluster.watch().assert_same(&local);
     cluster.workers.clear();
     cluster.coordinator = None;

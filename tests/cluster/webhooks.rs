@@ -1,9 +1,9 @@
 //! Tests of the delivery of a run's events to a webhook and to a command.
 
-use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
 use crate::program::{TIMEOUT, wait_until};
 use crate::servers::free_port;
+use crate::{SHORT, WIDTH};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -104,7 +104,7 @@ fn assert_events(events: &[Value], run: &RunOutput) {
     assert_eq!(of_kind(events, "worker-lost")[0]["worker"], "w1");
     let end = of_kind(events, "finished")[0];
     assert_eq!(end["score"], run.end["best_lines"]);
-    assert_eq!(end["end"], "over");
+    assert_eq!(end["end"], "max-depth");
     assert_eq!(end["replay"], run.end["replay"]);
 }
 
@@ -125,7 +125,7 @@ fn webhook_and_command_receive_all_events_of_run() {
         "1",
     ]);
     cluster.start_all(&["w0", "w1"]);
-    cluster.submit(&WIDTH);
+    cluster.submit(&SHORT);
     cluster.wait_for_depth(4);
     cluster.kill_worker("w1");
     let run = cluster.watch();

@@ -6,6 +6,7 @@ use crate::support::{
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::sync::LazyLock;
 
 const FOLDER: &str = "deploy/kubernetes";
 const GARAGE: u16 = 3900;
@@ -89,7 +90,12 @@ impl Cluster {
     }
 
     /// Returns the base and, if `kubectl` is installed, the overlays as `kubectl kustomize` renders them.
-    fn all() -> Vec<Cluster> {
+    fn all() -> &'static [Cluster] {
+        static ALL: LazyLock<Vec<Cluster>> = LazyLock::new(Cluster::rendered);
+        &ALL
+    }
+
+    fn rendered() -> Vec<Cluster> {
         let mut all = vec![Cluster::base()];
         for overlay in ["local", "s3"] {
             let Some(mut kubectl) = tool("HATEBEAM_KUBECTL", "kubectl") else {
@@ -504,10 +510,10 @@ fn network_policies_allow_only_required_connections() {
                 expected.extend(["coordinator", "worker"].map(|from| Flow::new(from, to, port)));
             }
         }
-        assert_eq!(allowed(&cluster, "Egress"), expected, "{}", cluster.name);
+        assert_eq!(allowed(cluster, "Egress"), expected, "{}", cluster.name);
         let mut expected = within();
         expected.extend(["coordinator", "worker"].map(|to| Flow::new("monitoring", to, "metrics")));
-        assert_eq!(allowed(&cluster, "Ingress"), expected, "{}", cluster.name);
+        assert_eq!(allowed(cluster, "Ingress"), expected, "{}", cluster.name);
     }
 }
 
@@ -556,7 +562,7 @@ fn manifests_match_kubernetes_schemas() {
                  for document in json.loads(sys.argv[1]):\n    \
                      try: k.validate(document, '1.31', strict=True)\n    \
                      except k.SchemaNotFoundError: print(document['kind'])\n";
-    for cluster in Cluster::all().into_iter().skip(1) {
+    for cluster in Cluster::all().iter().skip(1) {
         let Some(mut python) = tool("HATEBEAM_SCHEMAS", "python-with-schemas") else {
             return;
         };

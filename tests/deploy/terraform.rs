@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 const MODULES: [&str; 2] = ["bucket", "cluster"];
 
-/// An initialized copy of the modules. Terraform writes its files to this copy, so the checkout remains unchanged.
+/// A copy of the modules. Terraform writes its files to this copy, so the checkout remains unchanged.
 struct Workshop {
     dir: tempfile::TempDir,
 }
@@ -46,9 +46,9 @@ fn is_configured() -> bool {
 }
 
 impl Workshop {
-    /// Creates the copy. If Terraform or a mirror with its AWS provider is missing, prints a message and returns
-    /// `None`.
-    fn open() -> Option<Workshop> {
+    /// Creates the copy and initializes these modules in it. If Terraform or a mirror with its AWS provider is missing,
+    /// prints a message and returns `None`.
+    fn open(modules: &[&str]) -> Option<Workshop> {
         tool("HATEBEAM_TERRAFORM", "terraform")?;
         let plugins = std::env::var_os("HATEBEAM_TERRAFORM_PLUGINS")
             .filter(|folder| !folder.is_empty())
@@ -71,7 +71,7 @@ impl Workshop {
             );
             std::fs::write(workshop.path("terraformrc"), mirror).unwrap();
         }
-        for module in MODULES {
+        for module in modules {
             let args = ["init", "-backend=false", "-input=false", "-no-color"];
             succeeds(workshop.terraform(module).args(args));
         }
@@ -103,7 +103,7 @@ impl Workshop {
 }
 
 /// Copy of the modules that the tests share, because the initialization takes seconds.
-static WORKSHOP: LazyLock<Option<Workshop>> = LazyLock::new(Workshop::open);
+static WORKSHOP: LazyLock<Option<Workshop>> = LazyLock::new(|| Workshop::open(&MODULES));
 
 #[test]
 fn modules_are_formatted() {

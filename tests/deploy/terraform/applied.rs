@@ -38,7 +38,7 @@ struct Account {
 impl Account {
     /// Prepares the module and starts moto. Returns `None` if Terraform, its AWS provider or moto is not installed.
     fn open() -> Option<Account> {
-        let workshop = Workshop::open()?;
+        let workshop = Workshop::open(&["cluster"])?;
         let server = Server::moto()?;
         let module = |name: &str| workshop.path(&format!("terraform/cluster/{name}"));
         // moto does not support budgets.
@@ -70,13 +70,8 @@ impl Account {
         command
     }
 
-    fn apply(&self, changes: &[&str]) {
-        let args = ["apply", "-auto-approve", "-input=false"];
-        succeeds(self.terraform(&args).args(changes));
-    }
-
-    /// Plans changes of variables. Returns each creation and deletion in the plan as a pair of the action and the
-    /// resource's address.
+    /// Plans changes of variables, and writes the plan to the file `plan`. Returns each creation and deletion in the plan
+    /// as a pair of the action and the resource's address.
     fn creations_and_deletions(&self, changes: &[&str]) -> BTreeSet<(String, String)> {
         succeeds(
             self.terraform(&["plan", "-input=false", "-out=plan"])
@@ -144,7 +139,8 @@ fn cluster_can_be_applied_changed_during_run_and_destroyed() {
     let Some(account) = Account::open() else {
         return;
     };
-    account.apply(&[]);
+    let apply = ["apply", "-auto-approve", "-input=false"];
+    succeeds(&mut account.terraform(&apply));
     let resources = account.resources();
     assert!(resources.len() >= 35, "{resources:?}");
     // A second plan creates and deletes nothing.
@@ -169,7 +165,7 @@ fn cluster_can_be_applied_changed_during_run_and_destroyed() {
             .all(|(action, address)| action == "create" && address.starts_with(operator)),
         "{created:?}"
     );
-    account.apply(&CHANGES);
+    succeeds(account.terraform(&apply).arg("plan"));
     assert_eq!(account.machines(), running);
 
     // In another region, Terraform would find no resources and remove all of them from its state. So these commands must
