@@ -1,7 +1,7 @@
 # Source or run this file before the tests that need S3 servers. It looks for Garage, a real server, and for moto, a
 # mock that supports conditional writes. It installs missing servers in the folder HATEBEAM_TOOLS outside the checkout,
-# and sets HATEBEAM_GARAGE and HATEBEAM_MOTO to the paths of the programs. If a server is unavailable, it prints a
-# message, and the tests skip the server.
+# and sets HATEBEAM_GARAGE to the path of the program and HATEBEAM_MOTO to the path of a Python interpreter with moto. If
+# a server is unavailable, it prints a message, and the tests skip the server.
 
 s3_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 s3_garage_version=2.5.0
@@ -51,7 +51,7 @@ s3_find_moto() {
         fi
         touch "$root/done"
     fi
-    export HATEBEAM_MOTO=$root/bin/moto_server
+    export HATEBEAM_MOTO=$root/bin/python3
     echo "moto: $HATEBEAM_MOTO"
 }
 

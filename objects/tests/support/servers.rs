@@ -1,7 +1,8 @@
 //! S3 servers as child processes. Each server has one bucket and its own port. Dropping a [`Server`] kills its process.
 //!
-//! `scripts/s3-servers.sh` sets environment variables that contain the paths of the programs. If the variable for a
-//! server is not set, the tests that require this server print a message and are skipped.
+//! `scripts/s3-servers.sh` sets environment variables that contain the paths of the programs: of Garage itself, and of
+//! a Python interpreter with moto. If the variable for a server is not set, the tests that require this server print a
+//! message and are skipped.
 
 use hatebeam_objects::Options;
 use std::fs::{self, File};
@@ -16,6 +17,7 @@ const BUCKET: &str = "hatebeam-test";
 const KEY_ID: &str = "GK0123456789abcdef01234567";
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 const START: Duration = Duration::from_secs(60);
+const MOTO: &str = include_str!("moto.py");
 
 /// A server with an empty bucket.
 pub(crate) struct Server {
@@ -45,10 +47,10 @@ impl Server {
     /// Starts moto, a mock that stores objects in memory and does not check credentials. Prints a message and
     /// returns `None` if `HATEBEAM_MOTO` is not set.
     pub(crate) fn moto() -> Option<Server> {
-        let program = program("HATEBEAM_MOTO")?;
+        let python = program("HATEBEAM_MOTO")?;
         let server = Server::start("us-east-1", |_, port| {
-            let mut command = Command::new(&program);
-            command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+            let mut command = Command::new(&python);
+            command.args(["-c", MOTO, "-H", "127.0.0.1", "-p", &port.to_string()]);
             command
         });
         let answer = server.plain_request("PUT", "").unwrap();
