@@ -76,7 +76,7 @@ fn parameters(
         let index = names.iter().position(|name| *name == weight.name);
         let start = start[index.expect("the names were checked")];
         let span = span.own * start.abs() + span.greatest * greatest;
-        weight.parameter(start, span)
+        weight.parameter(start, [start - span, start + span])
     };
     Ok(tuned.iter().map(parameter).collect())
 }

@@ -56,6 +56,10 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// Maximum absolute value of a weight. At this limit, the weighted features of any well are far below the 32-bit limit,
+    /// and a score saturates only after about 2,047 lines.
+    pub const MAX: f64 = 4096.0;
+
     /// The weights that *knewjade* published.
     pub const KNEWJADE: Weights = Weights {
         holes: 11.2106,
@@ -257,10 +261,6 @@ struct FixedWeights {
     all_rows: bool,
 }
 
-/// Maximum absolute value of a weight. At this limit, the weighted features of any well are far below
-/// the 32-bit limit, and a score saturates only after about 2,047 lines.
-const MAX_WEIGHT: f64 = 4096.0;
-
 impl FixedWeights {
     fn new(spec: &EvaluatorSpec) -> Result<FixedWeights, WeightError> {
         let plain = |score| FixedWeights {
@@ -287,8 +287,8 @@ impl FixedWeights {
             EvaluatorKind::Knewjade => {}
         }
         let fixed = |name, value: f64| {
-            if value.is_nan() || value.abs() > MAX_WEIGHT {
-                let limit = MAX_WEIGHT;
+            if value.is_nan() || value.abs() > Weights::MAX {
+                let limit = Weights::MAX;
                 return Err(WeightError { name, value, limit });
             }
             Ok(-(value * SCALE).round() as i32)

@@ -16,7 +16,7 @@ use thiserror::Error;
 /// Maximum number of pieces in a game. Games in these beams are far shorter.
 const MAX_PIECES: usize = 5000;
 
-/// Default range of each weight: the start value plus or minus this number.
+/// Default range of each weight: the start value plus or minus this number, within the range that the evaluator accepts.
 const SPANS: [(&str, f64); 11] = [
     ("holes", 40.0),
     ("enclosed", 100.0),
@@ -118,7 +118,11 @@ fn parameter(weight: &TunedWeight, start: &Value) -> Parameter {
     let span = SPANS.iter().find(|(name, _)| *name == weight.name);
     let (name, span) = span.expect("the names were checked");
     let start = start[name].as_f64().unwrap_or(0.0);
-    weight.parameter(start, *span)
+    let default = [start - span, start + span];
+    weight.parameter(
+        start,
+        default.map(|limit| limit.clamp(-Weights::MAX, Weights::MAX)),
+    )
 }
 
 impl Objective for BeamObjective {
@@ -190,6 +194,24 @@ mod tests {
         let far = objective(&[weight("holes", Some([0.0, 1e6]))]);
         assert!(matches!(far, Err(TuningError::Evaluator(_))));
         assert_eq!(objective(&[]).unwrap().parameters().len(), SPANS.len());
+    }
+
+    #[test]
+    fn default_range_ends_at_greatest_weight() {
+        let start = Weights {
+            holes: Weights::MAX,
+            score: 10.0 - Weights::MAX,
+            ..Weights::default()
+        };
+        let objective = BeamObjective::new(&start, &[], Quiescence::Off, vec![20], Arc::default());
+        let objective = objective.unwrap();
+        let range = |name| {
+            let mut parameters = objective.parameters().iter();
+            let parameter = parameters.find(|parameter| parameter.name == name);
+            parameter.map(|parameter| [parameter.min, parameter.start, parameter.max])
+        };
+        assert_eq!(range("holes"), Some([4056.0, 4096.0, 4096.0]));
+        assert_eq!(range("score"), Some([-4096.0, -4086.0, -3486.0]));
     }
 
     #[test]

@@ -86,10 +86,10 @@ impl TunedWeight {
         Ok(all.collect())
     }
 
-    /// Creates the parameter of the weight. The default range is `start` plus or minus `span`. If `start` is outside
-    /// the range, the nearest limit replaces it.
-    pub fn parameter(&self, start: f64, span: f64) -> Parameter {
-        let [min, max] = self.range.unwrap_or([start - span, start + span]);
+    /// Creates the parameter of the weight. `default` is the default range. If `start` is outside the range, the nearest
+    /// limit replaces it.
+    pub fn parameter(&self, start: f64, default: [f64; 2]) -> Parameter {
+        let [min, max] = self.range.unwrap_or(default);
         Parameter {
             name: self.name.clone(),
             start: start.max(min).min(max),
