@@ -8,9 +8,9 @@ use hatebeam_agents::nes::{
     Search, Widths, find_search, learn, play, play_sets, read_patterns, write_patterns,
 };
 use hatebeam_agents::{Contest, NesPlayer, Series, SeriesSummary, WeightsError};
+use hatebeam_files::{FolderLock, sealed, unsealed};
 use hatebeam_tetris::nes::{ArticleSets, Cartridge, MAXOUT, Rows, Transitions, WEIGHTS_BFS};
 use hatebeam_tetris::{Piece, Rng};
-use hatebeam_tune::{FolderLock, sealed, unsealed};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! Output of commands: results, messages, failures and exit codes.
 
 use anyhow::Context;
+use hatebeam_files::write_whole;
 use hatebeam_host::INTERRUPTED;
-use hatebeam_store::{StoreError, write_whole};
+use hatebeam_store::StoreError;
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -138,7 +139,7 @@ pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
 
 /// Writes a file like [`write_whole`]. The error says what could not be done.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    match write_whole(path, bytes) {
+    match write_whole(path, bytes).map_err(StoreError::io(path)) {
         Err(StoreError::Io { error, .. }) => {
             Err(error).with_context(|| format!("cannot write {}", path.display()))
         }

@@ -1,6 +1,5 @@
 //! Errors that can end a demo.
 
-use hatebeam_store::StoreError;
 use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -24,9 +23,6 @@ pub enum DemoError {
     /// A message to the user cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
-    /// The replay file cannot be written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
     /// A server ended during the demo.
     #[error("the process {name} ended ({status}); the last lines of its log:\n{log}")]
     ServerEnded {

@@ -6,7 +6,7 @@ mod servers;
 
 pub use error::DemoError;
 
-use hatebeam_store::write_whole;
+use hatebeam_files::write_whole;
 use serde::Deserialize;
 use servers::{Servers, TICK, hatebeam};
 use std::io::{self, IsTerminal};
@@ -187,7 +187,8 @@ fn verify(ended: &Ended, file: &Path, report: Sink<'_>) -> Result<bool, DemoErro
         report(Message::Note("the run found no game".to_owned()))?;
         return Ok(false);
     };
-    write_whole(file, format!("{replay}\n").as_bytes())?;
+    let written = write_whole(file, format!("{replay}\n").as_bytes());
+    written.map_err(DemoError::io(format!("write {}", file.display())))?;
     let mut command = hatebeam()?;
     command.args(["replay", "verify", "--expect-score"]);
     command.arg(lines.to_string()).arg("--file").arg(file);

@@ -1,10 +1,10 @@
 //! Properties of the parsers of training recipes and of the files of a training run that must hold for any input. The fuzz
 //! target and a short test in the test suite (`train/tests/fuzz.rs`) check these properties.
 
+use hatebeam_files::sealed;
 use hatebeam_game::{Geometry, MAX_HEIGHT, Well};
 use hatebeam_search::FEATURES;
 use hatebeam_train::{GenerationRecord, OwnGamesRecipe, Recipe, Trainer, TrainingFolder};
-use hatebeam_tune::sealed;
 use serde_json::{Value, json};
 
 /// Length of the weights in a checkpoint without previous weights: five numbers for each weight of 16 lanes.

@@ -5,13 +5,14 @@
 //! of a certificate cannot pose as a member with another role.
 
 use crate::{Role, Side, Tls, Token, WireError};
+use hatebeam_files::{remove_temporaries, write_private, write_whole};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls::pki_types::UnixTime;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
@@ -432,21 +433,25 @@ fn exists(path: &Path) -> bool {
 
 fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError> {
     make_dir(options.dir).map_err(failed(options.dir))?;
+    // An interrupted process may have left private keys.
+    remove_temporaries(options.dir).map_err(failed(options.dir))?;
     for (at, file) in files.iter().enumerate() {
-        if let Err(error) = write_whole(file) {
+        let write = if file.private {
+            write_private
+        } else {
+            write_whole
+        };
+        if let Err(error) = write(&file.path, file.text.as_bytes()) {
             if !options.renew {
-                // Otherwise, the next attempt would refuse to overwrite these files.
-                for written in &files[..at] {
+                // Otherwise, the next attempt would refuse to overwrite these files. The failed file may exist, too, if only
+                // the sync of the folder has failed.
+                for written in &files[..=at] {
                     let _ = fs::remove_file(&written.path);
                 }
             }
-            return Err(error);
+            return Err(failed(&file.path)(error));
         }
     }
-    #[cfg(unix)]
-    File::open(options.dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(failed(options.dir))?;
     Ok(())
 }
 
@@ -465,32 +470,6 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(dir)
-}
-
-/// Writes a file atomically. A private file is never readable by other users.
-fn write_whole(file: &Planned) -> Result<(), CertsError> {
-    let mut name = file.path.file_name().unwrap_or_default().to_os_string();
-    name.push(".tmp");
-    let temporary = file.path.with_file_name(name);
-    // A temporary file from an earlier attempt may have a different mode.
-    let _ = fs::remove_file(&temporary);
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if file.private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    let written = options
-        .open(&temporary)
-        .and_then(|mut open| {
-            open.write_all(file.text.as_bytes())?;
-            open.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, &file.path));
-    written.map_err(|reason| {
-        let _ = fs::remove_file(&temporary);
-        failed(&file.path)(reason)
-    })
 }
 
 #[cfg(test)]

@@ -17,9 +17,10 @@ use crate::checksum::Stored;
 use crate::entry::{Condition, Entry, Version};
 use crate::error::ObjectError;
 use crate::key::check_key;
-use crate::local::{Temporary, copy, create_dir_durably, sync_dir};
+use crate::local::copy;
 use crate::random::Random;
 use bytes::Bytes;
+use hatebeam_files::{Temporary, create_dir_durably, sync_dir};
 use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -50,7 +51,8 @@ enum LockMode {
 impl Folder {
     pub(crate) fn open(root: &Path) -> Result<Folder, ObjectError> {
         let folder = Folder::at(root);
-        create_dir_durably(&folder.temporaries())?;
+        let temporaries = folder.temporaries();
+        create_dir_durably(&temporaries).map_err(ObjectError::io(&temporaries))?;
         if let Err(error) = folder.remove_abandoned() {
             tracing::warn!(%error, "cannot look for abandoned temporary files");
         }
@@ -87,8 +89,8 @@ impl Folder {
         let dir = self.temporaries();
         // The age of a file is its distance from a new file, because the clock of this machine can differ from that of a file
         // server. Otherwise, a clock that is ahead would make the files that other processes are writing look abandoned.
-        let (newest, file) = self.temporary()?;
-        let now = file.metadata().and_then(|meta| meta.modified());
+        let newest = self.temporary()?;
+        let now = newest.file.metadata().and_then(|meta| meta.modified());
         let now = now.map_err(ObjectError::io(newest.path()))?;
         let entries = fs::read_dir(&dir).map_err(ObjectError::io(&dir))?;
         for entry in entries.flatten() {
@@ -180,14 +182,16 @@ impl Folder {
         opened.map_err(self.failed(key))
     }
 
-    fn temporary(&self) -> Result<(Temporary, File), ObjectError> {
-        Temporary::create_in(&self.temporaries())
+    fn temporary(&self) -> Result<Temporary, ObjectError> {
+        let folder = self.temporaries();
+        Temporary::create(&folder).map_err(ObjectError::io(&folder))
     }
 
     fn written(&self, bytes: &[u8]) -> Result<Temporary, ObjectError> {
-        let (temporary, mut file) = self.temporary()?;
-        file.write_all(bytes)
-            .and_then(|()| file.sync_all())
+        let mut temporary = self.temporary()?;
+        let written = temporary.file.write_all(bytes);
+        written
+            .and_then(|()| temporary.file.sync_all())
             .map_err(ObjectError::io(temporary.path()))?;
         Ok(temporary)
     }
@@ -220,8 +224,8 @@ impl Folder {
         for folder in path.ancestors().skip(1) {
             match sync_dir(folder) {
                 // Another writer has deleted the object and its folder in the meantime.
-                Err(ObjectError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
-                synced => synced?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                synced => synced.map_err(ObjectError::io(folder))?,
             }
             if folder == self.root {
                 break;
@@ -275,9 +279,10 @@ impl Folder {
     /// Copies the file instead of linking it: with a hard link, a later write to the file would change the object.
     pub(crate) fn put_file(&self, key: &str, from: &Path) -> Result<Stored, ObjectError> {
         let mut source = File::open(from).map_err(ObjectError::io(from))?;
-        let (temporary, mut file) = self.temporary()?;
-        let stored = copy(&mut source, from, &mut file, temporary.path())?;
-        file.sync_all().map_err(ObjectError::io(temporary.path()))?;
+        let mut temporary = self.temporary()?;
+        let path = temporary.path().to_owned();
+        let stored = copy(&mut source, from, &mut temporary.file, &path)?;
+        temporary.file.sync_all().map_err(ObjectError::io(&path))?;
         self.put_temporary(temporary, key)?;
         Ok(stored)
     }
@@ -327,7 +332,7 @@ impl Folder {
     fn prune(&self, path: &Path) -> Result<(), ObjectError> {
         for folder in path.ancestors().skip(1) {
             if folder == self.root || fs::remove_dir(folder).is_err() {
-                return sync_dir(folder);
+                return sync_dir(folder).map_err(ObjectError::io(folder));
             }
         }
         Ok(())

@@ -1,11 +1,10 @@
-//! Temporary files that replace other files atomically, and blocking work on separate threads.
+//! Blocking work on separate threads, and copies of files with their checksums.
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
-use crate::random::Random;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tokio::task::spawn_blocking;
 
 const PIECE_BYTES: usize = 1 << 20;
@@ -22,61 +21,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         // The task is never cancelled, so it must have panicked.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
-/// Makes the creation, renaming and removal of files in a folder durable.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), ObjectError> {
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(ObjectError::io(dir))
-}
-
-/// Creates a folder and its missing parents, and makes the created folders durable.
-pub(crate) fn create_dir_durably(dir: &Path) -> Result<(), ObjectError> {
-    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.exists()).collect();
-    fs::create_dir_all(dir).map_err(ObjectError::io(dir))?;
-    for parent in missing.into_iter().filter_map(Path::parent) {
-        // The parent of a relative path with one name is empty.
-        let is_current = parent.as_os_str().is_empty();
-        sync_dir(if is_current { Path::new(".") } else { parent })?;
-    }
-    Ok(())
-}
-
-/// A temporary file. Dropping this value removes the file, unless it has been renamed.
-pub(crate) struct Temporary {
-    path: PathBuf,
-    renamed: bool,
-}
-
-impl Temporary {
-    /// Creates an empty file in a folder.
-    pub(crate) fn create_in(dir: &Path) -> Result<(Temporary, File), ObjectError> {
-        let path = dir.join(format!(".{}.tmp", Random::default().name()));
-        let file = File::create_new(&path).map_err(ObjectError::io(&path))?;
-        let renamed = false;
-        Ok((Temporary { path, renamed }, file))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Renames the file, replacing any existing file with the target name.
-    pub(crate) fn rename(mut self, target: &Path) -> io::Result<()> {
-        fs::rename(&self.path, target)?;
-        self.renamed = true;
-        Ok(())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.renamed {
-            // An error is harmless, because `Folder::open` removes abandoned files later.
-            let _ = fs::remove_file(&self.path);
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! depth. It keeps the wells that the search has reached there in *tables*, which are RocksDB files. A
 //! *node* is a well with its score. The nodes of a depth are divided into *shards* by hash.
 
+use hatebeam_files::FolderLockError;
 use hatebeam_game::Geometry;
 use hatebeam_search::NodeWell;
 use rocksdb::ErrorKind;
@@ -207,6 +208,15 @@ pub(crate) fn hex_of(geometry: Geometry, well: &NodeWell) -> String {
     match well.unpack(geometry) {
         Ok(well) => well.to_hex(geometry),
         Err(_) => format!("{well:?}"),
+    }
+}
+
+impl From<FolderLockError> for StoreError {
+    fn from(error: FolderLockError) -> StoreError {
+        match error {
+            FolderLockError::InUse(dir) => StoreError::InUse { dir },
+            FolderLockError::File(path, error) => StoreError::io(&path)(error),
+        }
     }
 }
 

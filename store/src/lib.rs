@@ -22,15 +22,12 @@ mod table;
 
 pub use changes::Changes;
 pub use error::StoreError;
-pub use files::{
-    bytes_below, create_dir_durably, disk_bytes, free_bytes, is_temporary, remove_temporaries,
-    sync_dir, write_whole,
-};
+pub use files::{bytes_below, disk_bytes, free_bytes};
 pub use hatebeam_search::DepthRecord;
 pub use parallel::in_parallel;
 pub use path::{Lookup, MAX_CANDIDATES, Path, PathSearch, parent_of};
 pub use run::{
-    DEPTHS, FORMAT, LOCK, MANIFEST, NewDepth, RunList, RunStore, RunSummary, StoredHead,
-    UnreadableRun, list_runs, take_lock,
+    DEPTHS, FORMAT, MANIFEST, NewDepth, RunList, RunStore, RunSummary, StoredHead, UnreadableRun,
+    list_runs,
 };
 pub use shards::{ColumnFamilies, ShardTable, ShardTables};

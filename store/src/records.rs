@@ -11,7 +11,7 @@
 //! the second records of depths that the commit drops.
 
 use crate::error::StoreError;
-use crate::files::write_whole;
+use hatebeam_files::write_whole;
 use hatebeam_search::{DepthRecord, fnv1a};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -77,7 +77,7 @@ pub(crate) struct Records {
 impl Records {
     /// Creates an empty list and writes its file.
     pub(crate) fn create(path: &Path) -> Result<Records, StoreError> {
-        write_whole(path, b"")?;
+        write_whole(path, b"").map_err(StoreError::io(path))?;
         Ok(Records {
             path: path.to_path_buf(),
             list: Vec::new(),
@@ -206,7 +206,7 @@ impl Records {
         for record in &kept {
             text.push_str(&line_of(std::slice::from_ref(record))?);
         }
-        write_whole(&self.path, text.as_bytes())?;
+        write_whole(&self.path, text.as_bytes()).map_err(StoreError::io(&self.path))?;
         self.list = kept;
         self.len = text.len() as u64;
         Ok(())

@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
+use hatebeam_files::write_whole;
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
     Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step,
 };
 use hatebeam_store::{
     ColumnFamilies, DepthRecord, Lookup, NewDepth, PathSearch, RunStore, ShardTables, StoreError,
-    list_runs, write_whole,
+    list_runs,
 };
 use serde_json::{Value, json};
 use std::fs;

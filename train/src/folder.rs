@@ -19,9 +19,9 @@ use crate::labels::Sample;
 use crate::model::{LANES, Model, ROWS, Row};
 use crate::recipe::Recipe;
 use crate::trainer::{GEOMETRY, GenerationRecord, TrainError, Trainer};
+use hatebeam_files::{FolderLock, sealed, unsealed, write_whole};
 use hatebeam_game::Well;
 use hatebeam_search::{NodeWell, WELL_BYTES};
-use hatebeam_tune::{FolderLock, replace_file, sealed, unsealed};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -132,7 +132,7 @@ impl TrainingFolder {
     /// Returns [`TrainError::File`] if a file cannot be written.
     pub fn save(&self, trainer: &Trainer) -> Result<(), TrainError> {
         let write = |path: PathBuf, bytes: Vec<u8>| {
-            replace_file(&path, &bytes).map_err(|error| TrainError::File(path, error))
+            write_whole(&path, &bytes).map_err(|error| TrainError::File(path, error))
         };
         let generation = trainer.records().len();
         if let Some(samples) = trainer.buffer.last() {

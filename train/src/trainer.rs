@@ -14,12 +14,12 @@ use crate::random::Random;
 use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError, Start};
 use crate::threats::has_threat;
 use crate::workers::run_in_threads;
+use hatebeam_files::FolderLockError;
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
     CLEARS_FEATURES, Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network,
     NetworkWeights, NodeWell, Quiescence, SCALE, VALUE_ONE,
 };
-use hatebeam_tune::FolderLockError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;

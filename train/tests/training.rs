@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helper functions also call `unwrap`
 
+use hatebeam_files::FolderLockError;
 use hatebeam_game::{Emulator, Enemy, Geometry, Rules, Well, decode, play, replay_of_wells};
 use hatebeam_search::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
@@ -11,7 +12,6 @@ use hatebeam_train::{
     Beam, BeamRecipe, BeamSettings, ExamRecipe, Noise, Player, Recipe, TrainError, Trainer,
     TrainingFolder, exact_game, examine, label_beam, lifetimes, run_beam,
 };
-use hatebeam_tune::FolderLockError;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ mod parameter;
 mod search;
 pub mod text;
 
-pub use folder::{FolderLock, FolderLockError, Objective, replace_file, sealed, tune, unsealed};
+pub use folder::{Objective, tune};
 pub use journal::{Journal, JournalError, MAX_EVALUATIONS, Measured};
 pub use method::{Method, UnknownMethod};
 pub use parameter::{GRID, Parameter, ParameterError, Point, TunedWeight, TunedWeightError};

@@ -4,11 +4,11 @@
 
 use super::learned::{PATTERN_VERSION, header, write_patterns};
 use super::{GameRules, Learned, Widths};
+use hatebeam_files::{FolderLock, FolderLockError, sealed, unsealed, write_whole};
 use hatebeam_tetris::nes::{
     Board, PATTERN_WEIGHTS, PATTERNS, Patterns, Score, board_value, discounted, patterns,
 };
 use hatebeam_tetris::{Piece, Rng};
-use hatebeam_tune::{FolderLock, FolderLockError, replace_file, sealed, unsealed};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -142,7 +142,7 @@ pub fn learn(
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), LearningError> {
-    replace_file(path, bytes).map_err(|error| LearningError::Io(path.to_owned(), error))
+    write_whole(path, bytes).map_err(|error| LearningError::Io(path.to_owned(), error))
 }
 
 /// Weights that are learned from games.

@@ -8,6 +8,7 @@ use crate::output::{self, CANNOT_WRITE, Failure};
 use crate::spec::{SpecArgs, differences};
 use crate::state::{StateArgs, damage_remedy, is_damage, name_of};
 use anyhow::{Context, anyhow, bail};
+use hatebeam_files::create_dir_durably;
 use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::bytes;
 use hatebeam_runs::{
@@ -15,7 +16,7 @@ use hatebeam_runs::{
     RunSpec, SearchEnd, SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed,
     memory_of_loops, memory_of_quiescence, result_of,
 };
-use hatebeam_store::{StoreError, create_dir_durably, free_bytes};
+use hatebeam_store::{StoreError, free_bytes};
 use hatebeam_telemetry::{
     LogFormat, Logs, Observers, ProgressLine, ResultView, Screen, ScreenOptions,
 };
@@ -115,7 +116,7 @@ impl RunArgs {
         if !dir.exists() {
             self.search.check_limits(&spec, &state)?;
         }
-        create_dir_durably(&state.runs())?;
+        create_dir_durably(&state.runs()).map_err(StoreError::io(&state.runs()))?;
         let run = match Run::open_or_create(&dir, &spec, self.search.keep) {
             Err(RunError::OtherSpec { .. }) => {
                 let existing = RunHead::read(&dir)?.spec;

@@ -1,7 +1,7 @@
 //! `hatebeam train`: learn a network that scores wells.
 
 use crate::args::{ThreadsArgs, folder_parser, read_network_file};
-use crate::output::{self, Failure};
+use crate::output::{self, Failure, write_file};
 use anyhow::{Context, ensure};
 use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
@@ -10,7 +10,6 @@ use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::{
     NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, TRAIN_HELP, Trainer, TrainingFolder,
 };
-use hatebeam_tune::replace_file;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -108,8 +107,7 @@ impl TrainArgs {
     fn save(&self, folder: &TrainingFolder, trainer: &Trainer) -> anyhow::Result<()> {
         folder.save(trainer)?;
         let report = self.folder.join("report.html");
-        replace_file(&report, trainer.report().as_bytes())
-            .with_context(|| format!("cannot write {}", report.display()))
+        write_file(&report, trainer.report().as_bytes())
     }
 
     /// Reads `--recipe`.

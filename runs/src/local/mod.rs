@@ -23,9 +23,10 @@ use crate::read_back::ReadableRun;
 use crate::record::first_node;
 use crate::retention::Retention;
 use crate::spec::{LoopRule, RunSpec, SpecError, StartingPosition};
+use hatebeam_files::remove_temporaries;
 use hatebeam_game::Emulator;
 use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
-use hatebeam_store::{RunStore, StoreError, StoredHead, remove_temporaries};
+use hatebeam_store::{RunStore, StoreError, StoredHead};
 use rules::{RetentionChange, RetentionRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -166,7 +167,7 @@ impl Run {
         if replays.is_dir()
             && let Err(error) = remove_temporaries(&replays)
         {
-            tracing::warn!(%error, "cannot remove unfinished files");
+            tracing::warn!(path = %replays.display(), %error, "cannot remove unfinished files");
         }
         Ok(run)
     }

@@ -1,11 +1,10 @@
 //! Removal of a run on one machine. The files of its best game are kept.
 
 use super::REPLAYS;
-use hatebeam_store::{
-    DEPTHS, LOCK, MANIFEST, StoreError, create_dir_durably, is_temporary, sync_dir, write_whole,
-};
+use hatebeam_files::{FolderLock, LOCK, create_dir_durably, is_temporary, sync_dir, write_whole};
+use hatebeam_store::{DEPTHS, MANIFEST, StoreError};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -27,14 +26,14 @@ pub fn copy_replays(run: &Path, replays: &Path) -> Result<Option<PathBuf>, Store
         return Ok(None);
     }
     let folder = free_folder(replays, run.file_name().unwrap_or_default(), &files)?;
-    create_dir_durably(&folder)?;
+    create_dir_durably(&folder).map_err(StoreError::io(&folder))?;
     // The files are copied instead of renamed, because the folders may be on different disks.
     for ReplayFile { name, bytes } in &files {
-        write_whole(&folder.join(name), bytes)?;
+        let path = folder.join(name);
+        write_whole(&path, bytes).map_err(StoreError::io(&path))?;
     }
-    sync_dir(replays)?;
-    if let Some(parent) = replays.parent() {
-        sync_dir(parent)?;
+    for folder in replays.ancestors().take(2) {
+        sync_dir(folder).map_err(StoreError::io(folder))?;
     }
     Ok(Some(folder))
 }
@@ -87,12 +86,12 @@ fn has_other_file(folder: &Path, files: &[ReplayFile]) -> Result<bool, StoreErro
     Ok(false)
 }
 
-/// Removes the folder of a run. `lock` is the file that [`StateFolder::lock_for_removal`](super::StateFolder::lock_for_removal)
+/// Removes the folder of a run. `lock` is the lock that [`StateFolder::lock_for_removal`](super::StateFolder::lock_for_removal)
 /// has returned. The files by which a run is recognized are removed last, so that an interrupted removal can be repeated.
 ///
 /// # Errors
 /// Returns an error if a file cannot be removed.
-pub fn remove_run_folder(dir: &Path, lock: File) -> Result<(), StoreError> {
+pub fn remove_run_folder(dir: &Path, lock: FolderLock) -> Result<(), StoreError> {
     const LAST: [&str; 3] = [DEPTHS, MANIFEST, LOCK];
     // If the path is a symbolic link, both the folder and the link are removed.
     let folder = fs::canonicalize(dir).map_err(StoreError::io(dir))?;

@@ -6,11 +6,12 @@ use crate::game_result::GameResult;
 use crate::read_back::{BestGame, best_game};
 use crate::show::ShowError;
 use crate::spec::SpecError;
+use hatebeam_files::write_whole;
 use hatebeam_game::{Encoding, encode};
 use hatebeam_report::{
     Facts, FileSink, GameFile, GameFiles, Scores, date, page, save_files_blocking, with_causes,
 };
-use hatebeam_store::{RunStore, StoreError, write_whole};
+use hatebeam_store::{RunStore, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::RangeInclusive;
@@ -143,7 +144,8 @@ impl FileSink for Folder<'_> {
     type Error = StoreError;
 
     async fn save(&mut self, file: &GameFile) -> Result<(), StoreError> {
-        write_whole(&self.path.join(&file.name), file.text.as_bytes())
+        let path = self.path.join(&file.name);
+        write_whole(&path, file.text.as_bytes()).map_err(StoreError::io(&path))
     }
 
     fn skip(&mut self, file: &GameFile, error: StoreError) {

@@ -1,8 +1,9 @@
 //! The state folder, which contains the runs of a machine.
 
 use crate::names::{NameError, find_by_name};
-use hatebeam_store::{DEPTHS, LOCK, MANIFEST, StoreError, StoredHead, list_runs, take_lock};
-use std::fs::{self, File};
+use hatebeam_files::{FolderLock, LOCK};
+use hatebeam_store::{DEPTHS, MANIFEST, StoreError, StoredHead, list_runs};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -102,18 +103,18 @@ impl StateFolder {
         }
     }
 
-    /// Locks the folder of a run that is to be removed. No other process can write to the run until the returned file is
-    /// closed. The files of the run may be damaged or missing.
+    /// Locks the folder of a run that is to be removed. No other process can write to the run until the returned value is
+    /// dropped. The files of the run may be damaged or missing.
     ///
     /// # Errors
     /// Returns [`StoreError::NoRun`] if the folder is not that of a run, [`StoreError::InUse`] if another process has
     /// the run open for writing, or another error if the lock cannot be taken.
-    pub fn lock_for_removal(&self, dir: &Path) -> Result<File, StoreError> {
+    pub fn lock_for_removal(&self, dir: &Path) -> Result<FolderLock, StoreError> {
         if !self.is_run(dir) {
             let dir = dir.to_owned();
             return Err(StoreError::NoRun { dir });
         }
-        take_lock(dir)
+        Ok(FolderLock::take(dir)?)
     }
 
     /// Returns whether a folder is that of a run, which may be damaged. Requires more files of a folder elsewhere, because

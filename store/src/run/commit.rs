@@ -3,8 +3,8 @@
 
 use super::{RunStore, open_db};
 use crate::error::StoreError;
-use crate::files::sync_dir;
 use crate::table::{self, TABLES};
+use hatebeam_files::sync_dir;
 use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
 use std::ops::RangeInclusive;
@@ -143,7 +143,7 @@ impl RunStore {
             }
         }
         if !written.paths.is_empty() {
-            sync_dir(&folder)?;
+            sync_dir(&folder).map_err(StoreError::io(&folder))?;
             let mut ingest = IngestExternalFileOptions::default();
             ingest.set_move_files(true);
             let ingested = self

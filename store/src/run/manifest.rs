@@ -1,7 +1,7 @@
 //! The file `manifest.json`, which describes a run.
 
 use crate::error::StoreError;
-use crate::files::write_whole;
+use hatebeam_files::write_whole;
 use hatebeam_game::Geometry;
 use hatebeam_search::NodeWell;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl Manifest {
             reason: error.to_string(),
         })?;
         text.push(b'\n');
-        write_whole(&path, &text)
+        write_whole(&path, &text).map_err(StoreError::io(&path))
     }
 }
 

@@ -25,19 +25,18 @@ pub use list::{RunList, RunSummary, UnreadableRun, list_runs};
 pub use manifest::{FORMAT, MANIFEST};
 
 use crate::error::StoreError;
-use crate::files::{bytes_below, create_dir_durably, empty_dir, is_temporary, remove_temporaries};
+use crate::files::{bytes_below, empty_dir};
 use crate::records::Records;
 use crate::table::{self, DB_DIR, TABLES};
+use hatebeam_files::{FolderLock, LOCK, create_dir_durably, is_temporary, remove_temporaries};
 use hatebeam_game::Geometry;
 use hatebeam_search::DepthRecord;
 use manifest::Manifest;
 use rocksdb::{Cache, DB, Options};
 use serde_json::Value;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the file in a run's folder that a process locks while it can write to the run.
-pub const LOCK: &str = "lock";
 /// Name of the file in a run's folder that contains a record for each depth.
 pub const DEPTHS: &str = "depths.jsonl";
 const CACHE_BYTES: usize = 64 << 20;
@@ -72,8 +71,8 @@ pub struct RunStore {
     options: Options,
     /// The database, or `None` if it could not be reopened after an error.
     db: Option<DB>,
-    /// The locked file, or `None` if the run is open for reading only.
-    lock: Option<File>,
+    /// The lock on the folder, or `None` if the run is open for reading only.
+    lock: Option<FolderLock>,
 }
 
 impl std::fmt::Debug for RunStore {
@@ -97,15 +96,15 @@ impl RunStore {
     /// too large, or another error if the files cannot be written.
     pub fn create(dir: &Path, geometry: Geometry, spec: &Value) -> Result<RunStore, StoreError> {
         let manifest = Manifest::new(geometry, spec)?;
-        create_dir_durably(dir)?;
+        create_dir_durably(dir).map_err(StoreError::io(dir))?;
         check_empty(dir)?;
-        let lock = take_lock(dir)?;
+        let lock = FolderLock::take(dir)?;
         if dir.join(MANIFEST).exists() {
             return Err(StoreError::Exists {
                 dir: dir.to_path_buf(),
             });
         }
-        remove_temporaries(dir)?;
+        remove_temporaries(dir).map_err(StoreError::io(dir))?;
         empty_dir(&dir.join(TABLES))?;
         empty_dir(&dir.join(DB_DIR))?;
         let mut options = table::options(&Cache::new_lru_cache(CACHE_BYTES));
@@ -136,12 +135,12 @@ impl RunStore {
     pub fn open(dir: &Path) -> Result<RunStore, StoreError> {
         // This check prevents the creation of a lock file in a folder without a run.
         Manifest::read(dir)?;
-        let lock = take_lock(dir)?;
+        let lock = FolderLock::take(dir)?;
         let (mut manifest, geometry) = Manifest::read(dir)?;
         manifest.upgrade(dir)?;
         let records = Records::read(&dir.join(DEPTHS))?;
         records.trim()?;
-        remove_temporaries(dir)?;
+        remove_temporaries(dir).map_err(StoreError::io(dir))?;
         empty_dir(&dir.join(TABLES))?;
         let options = table::options(&Cache::new_lru_cache(CACHE_BYTES));
         let db = open_db(&options, dir)?;
@@ -307,28 +306,5 @@ fn open_db_read_only(options: &Options, dir: &Path) -> Result<DB, StoreError> {
             Err(_) if attempt < MAX_ATTEMPTS => attempt += 1,
             Err(error) => return Err(StoreError::db(&path)(error)),
         }
-    }
-}
-
-/// Locks the folder of a run, and creates the file [`LOCK`] if it does not exist. No other process can
-/// write to the run until the returned file is closed.
-///
-/// # Errors
-/// Returns [`StoreError::InUse`] if another process has locked the folder, or another error if the
-/// file cannot be created or locked.
-pub fn take_lock(dir: &Path) -> Result<File, StoreError> {
-    let path = dir.join(LOCK);
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(StoreError::io(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
-            dir: dir.to_path_buf(),
-        }),
-        Err(TryLockError::Error(error)) => Err(StoreError::io(&path)(error)),
     }
 }
