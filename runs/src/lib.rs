@@ -75,7 +75,6 @@ pub use needs::{
 };
 #[cfg(feature = "objects")]
 pub use networks::{fetch_network, store_network};
-#[cfg(feature = "objects")]
 pub use past::GamesWork;
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
