@@ -19,9 +19,9 @@ pub(crate) struct SpecArgs {
     /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, selftaught, relay, or
-    /// the path of a network file made by `train` [default: from the weights file; or else knewjade if weights are given; or
-    /// else network for wells of 10 columns, and patterns for others]
+    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, selftaught, relay,
+    /// foresight, or the path of a network file made by `train` [default: from the weights file; or else knewjade if weights
+    /// are given; or else network for wells of 10 columns, and patterns for others]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces; `first-of-best` does this

@@ -12,6 +12,7 @@ const NETWORKS = [
   ["taught", "taught: a network that also learned from public games, which it replays in part"],
   ["relay", "relay: learned from its own searches and those of network; stronger, but not in wide beams"],
   ["chains", "chains: learned from its own searches; for wide beams with the quiescence first"],
+  ["foresight", "foresight: learned from short searches, too; for the quiescence first-of-best"],
   ["selftaught", "selftaught: learned from its own longest games, which it replays in part; needs the loop rule"],
 ];
 const EVALUATORS = [

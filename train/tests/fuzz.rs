@@ -17,6 +17,7 @@ fn recipe_parser_handles_any_input() {
         SHIPPED_RECIPE,
         include_str!("../recipes/games-2.toml"),
         include_str!("../recipes/relay.toml"),
+        include_str!("../recipes/foresight.toml"),
         include_str!("../recipes/unaided.toml"),
     ];
     for text in texts {

@@ -13,6 +13,7 @@ const FILES: &[&[u8]] = &[
     include_bytes!("chains.bin"),
     include_bytes!("selftaught.bin"),
     include_bytes!("relay.bin"),
+    include_bytes!("foresight.bin"),
 ];
 #[cfg(target_family = "wasm")]
 const FILES: &[&[u8]] = &[];
@@ -30,11 +31,19 @@ fn position(name: &str) -> Option<usize> {
 }
 
 impl Network {
-    /// The names of the networks that are part of the program. The training of `network`, `chains` and `relay` used only beam
-    /// searches, that of `taught` also public games, and that of `selftaught` also long games that its own beams found.
-    /// `chains` does not see what can be cleared: it is for searches with
-    /// [`Quiescence::First`](crate::Quiescence::First). Their recipes are in `train/recipes/`.
-    pub const SHIPPED: [&str; 5] = [Network::DEFAULT, "taught", "chains", "selftaught", "relay"];
+    /// The names of the networks that are part of the program. The training of `network`, `chains`, `relay` and `foresight` used
+    /// only beam searches, that of `taught` also public games, and that of `selftaught` also long games that its own beams
+    /// found. `chains` and `foresight` do not see what can be cleared: they are for searches with
+    /// [`Quiescence::First`](crate::Quiescence::First) or [`Quiescence::FirstOfBest`](crate::Quiescence::FirstOfBest). Their
+    /// recipes are in `train/recipes/`.
+    pub const SHIPPED: [&str; 6] = [
+        Network::DEFAULT,
+        "taught",
+        "chains",
+        "selftaught",
+        "relay",
+        "foresight",
+    ];
 
     /// The name of the network that scores wells of the standard size by default.
     pub const DEFAULT: &str = "network";
