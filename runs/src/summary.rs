@@ -62,6 +62,11 @@ impl CellBalance {
             cells: cells_of(geometry, start.well(), start.lines, start.depth()),
         })
     }
+
+    /// Returns whether a well at a depth can be the result of a game of the run that clears this number of lines.
+    pub fn holds(&self, well: &Well, lines: u16, depth: u32) -> bool {
+        cells_of(self.geometry, well, lines, depth) == self.cells
+    }
 }
 
 /// Returns the number of cells in a well and in its cleared rows, minus the cells of `depth` pieces.
@@ -109,10 +114,9 @@ impl FrontierSummary {
         let Some(best) = self.best else {
             return Ok(());
         };
-        let geometry = balance.geometry;
-        let well = best.well.unpack(geometry);
+        let well = best.well.unpack(balance.geometry);
         let well = well.map_err(SummaryError::BestWell)?;
-        match cells_of(geometry, &well, best.lines, depth) == balance.cells {
+        match balance.holds(&well, best.lines, depth) {
             true => Ok(()),
             false => Err(SummaryError::Lines(best.lines)),
         }

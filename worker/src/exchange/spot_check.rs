@@ -10,17 +10,16 @@
 //! the same children are checked, too. That needs the frontier of all workers, so these children are remembered until then.
 
 use crate::lock;
-use hatebeam_game::Emulator;
-use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node, Origin, Past};
+use hatebeam_game::{Emulator, Well};
+use hatebeam_runs::CellBalance;
+use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Node, Origin, Past};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 pub(crate) struct SpotCheck {
     emulator: Emulator,
     evaluator: EvaluatorSpec,
-    /// The number that [`placed_cells`](SpotCheck::placed_cells) returns for every well of the run. `None` if this
-    /// worker has no well at the beginning of the epoch.
-    cells: Option<i64>,
+    balance: CellBalance,
     /// The peers whose check has failed. The value describes the first wrong child of the peer.
     faults: Mutex<BTreeMap<String, String>>,
 }
@@ -121,36 +120,19 @@ fn checked(nodes: &[Node], sample: &Sample) -> [Option<usize>; 2] {
     [best, random]
 }
 
-/// Number of cells of a piece.
-const PIECE_CELLS: i64 = 4;
-
 impl SpotCheck {
-    /// Creates the spot checks of an epoch that begins with the frontier `first`.
+    /// Creates the spot checks of a run whose wells have this balance.
     pub(crate) fn new(
         emulator: &Emulator,
         evaluator: EvaluatorSpec,
-        first: &Frontier,
+        balance: CellBalance,
     ) -> SpotCheck {
-        let check = SpotCheck {
+        SpotCheck {
             emulator: emulator.clone(),
             evaluator,
-            cells: None,
+            balance,
             faults: Mutex::default(),
-        };
-        let node = first.nodes().next();
-        SpotCheck {
-            cells: node.and_then(|node| check.placed_cells(node, first.depth)),
-            ..check
         }
-    }
-
-    /// Returns the number of cells in a well and in its cleared rows, minus the cells of `depth` pieces. The result is
-    /// the same for all wells of a run. Returns `None` if the well is invalid.
-    fn placed_cells(&self, node: &Node, depth: u32) -> Option<i64> {
-        let geometry = self.emulator.geometry();
-        let well = node.well.unpack(geometry).ok()?;
-        let cleared = i64::from(node.lines) * geometry.width() as i64;
-        Some(i64::from(well.filled()) + cleared - PIECE_CELLS * i64::from(depth))
     }
 
     /// Returns the peers whose check has failed, each with a description of its first wrong child.
@@ -203,15 +185,16 @@ impl SpotCheck {
 
     /// Returns a description of the error if a child at this depth is wrong.
     fn wrong(&self, scorer: &mut Option<Scorer>, node: &Node, depth: u32) -> Option<String> {
-        let placed = self.placed_cells(node, depth);
-        if self.cells.is_some() && placed != self.cells {
+        // Batches with invalid wells are refused before this check.
+        let well = node.well.unpack(self.emulator.geometry()).ok()?;
+        if !self.balance.holds(&well, node.lines, depth) {
             let lines = node.lines;
             return Some(format!(
                 "it sent a child whose {lines} lines do not match its number of cells"
             ));
         }
-        let score = match self.score(scorer, node) {
-            Ok(score) => score?,
+        let score = match self.score(scorer, &well, node.lines) {
+            Ok(score) => score,
             // The evaluator cannot be created. This error need not be reported here, because this worker's own search
             // step fails for the same reason.
             Err(_) => return None,
@@ -227,8 +210,9 @@ impl SpotCheck {
     fn score(
         &self,
         scorer: &mut Option<Scorer>,
-        node: &Node,
-    ) -> Result<Option<i32>, EvaluatorError> {
+        well: &Well,
+        lines: u16,
+    ) -> Result<i32, EvaluatorError> {
         let scorer = match scorer {
             Some(scorer) => scorer,
             None => scorer.insert(Scorer {
@@ -236,15 +220,12 @@ impl SpotCheck {
                 scores: Vec::new(),
             }),
         };
-        let Ok(well) = node.well.unpack(self.emulator.geometry()) else {
-            return Ok(None);
-        };
         let Scorer { evaluator, scores } = scorer;
         // With `first-of-best`, the quiescence search comes later.
         match evaluator.quiescence().children_per_well() {
-            Some(_) => evaluator.score_own_from(i32::MIN, &[well], &[node.lines], scores),
-            None => evaluator.score(&[well], &[node.lines], scores),
+            Some(_) => evaluator.score_own_from(i32::MIN, &[*well], &[lines], scores),
+            None => evaluator.score(&[*well], &[lines], scores),
         }
-        Ok(scores.first().copied())
+        Ok(scores[0])
     }
 }

@@ -12,8 +12,8 @@ use crate::tables::LocalTables;
 use hatebeam_game::Geometry;
 use hatebeam_proto::messages::{Prepare, Prepared};
 use hatebeam_runs::{
-    Archive, FrontierAt, FrontierGames, GamesWork, LoopRule, SpecError, StartingPosition,
-    VersionedManifest, fetch_network, first_node, read_games,
+    Archive, CellBalance, FrontierAt, FrontierGames, GamesWork, LoopRule, SpecError,
+    StartingPosition, VersionedManifest, fetch_network, first_node, read_games,
 };
 use hatebeam_search::{Frontier, Past, ShardLayout};
 use std::sync::Arc;
@@ -148,6 +148,7 @@ impl Executor {
 
     /// Makes `epoch` the current epoch. Returns an error if another order has superseded it in the meantime.
     fn install(&self, generation: u64, epoch: Epoch) -> Result<(), OrderError> {
+        let balance = CellBalance::of(&epoch.spec)?;
         let mut current = lock(&self.state.current);
         if current.generation != generation {
             let number = epoch.number;
@@ -164,7 +165,7 @@ impl Executor {
             peers: peers
                 .map(|peer| (peer.name.clone(), peer.receive_secret))
                 .collect(),
-            spot_check: SpotCheck::new(&epoch.emulator, epoch.spec.evaluator, &epoch.frontier()),
+            spot_check: SpotCheck::new(&epoch.emulator, epoch.spec.evaluator, balance),
         });
         current.epoch = Some(Arc::new(epoch));
         let progress = &self.state.progress;

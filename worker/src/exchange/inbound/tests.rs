@@ -5,7 +5,8 @@ use hatebeam_game::{Children, Emulator, Piece, Well};
 use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_proto::LinkErrorKind;
 use hatebeam_proto::messages::{Failed, FailureKind};
-use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, Frontier, NodeWell, Origin, ShardLayout};
+use hatebeam_runs::CellBalance;
+use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, NodeWell, Origin, ShardLayout};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
 
@@ -20,18 +21,21 @@ fn header(epoch: u64, depth: u32, attempt: u32) -> StreamHeader {
     }
 }
 
-fn nodes(count: u16) -> Vec<Node> {
-    let node = |row| {
+/// Returns wells with four cells, which are possible at depth 1.
+fn nodes(count: usize) -> Vec<Node> {
+    let node = |cells: u32| {
         let mut rows = [0; 16];
-        rows[15] = row;
+        rows[14] = (cells >> 10) as u16;
+        rows[15] = (cells & 0x3ff) as u16;
         Node {
-            score: i32::from(row),
+            score: 0,
             well: NodeWell::pack(GEOMETRY, &Well::from_rows(rows)),
             lines: 0,
             hint: 0,
         }
     };
-    let mut nodes: Vec<Node> = (1..=count).map(node).collect();
+    let cells = (0..1 << 20).filter(|cells: &u32| cells.count_ones() == 4);
+    let mut nodes: Vec<Node> = cells.map(node).take(count).collect();
     let wells: Vec<Well> = nodes
         .iter()
         .map(|node| node.well.unpack(GEOMETRY).unwrap())
@@ -49,22 +53,26 @@ fn emulator() -> Emulator {
     spec(100).emulator().unwrap()
 }
 
-/// Returns an exchange at epoch 3, depth 7, attempt 2, on a worker that owns the first of two shards.
+fn balance() -> CellBalance {
+    CellBalance::of(&spec(100)).unwrap()
+}
+
+/// Returns an exchange at epoch 3, depth 1, attempt 2, on a worker that owns the first of two shards.
 fn exchange() -> (InboundControl, InboundExchange, Arc<Candidates>) {
     let metrics = WorkerMetrics::register(&Registry::default());
     let (control, exchange) = InboundExchange::new(Env::system(), Traffic::new(metrics));
     control.begin_epoch(EpochExchange {
         run: "run".to_owned(),
         epoch: 3,
-        depth: 6,
+        depth: 0,
         geometry: GEOMETRY,
         owned: Arc::new(vec![true, false]),
         peers: [("w1".to_owned(), SECRET)].into(),
-        spot_check: SpotCheck::new(&emulator(), spec(100).evaluator, &Frontier::default()),
+        spot_check: SpotCheck::new(&emulator(), spec(100).evaluator, balance()),
     });
     let layout = ShardLayout::new(1000, 2);
     let candidates = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
-    control.open(position(3, 7, 2), &candidates, None);
+    control.open(position(3, 1, 2), &candidates, None);
     (control, exchange, candidates)
 }
 
@@ -84,7 +92,7 @@ fn tasks_of_an_earlier_epoch_change_nothing() {
     let others = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
     control.open(position(2, 9, 1), &others, None);
     control.release_candidates(2);
-    assert_eq!(current().position, position(3, 7, 2));
+    assert_eq!(current().position, position(3, 1, 2));
     assert!(Arc::ptr_eq(&current().candidates.unwrap(), &candidates));
     control.release_candidates(3);
     assert!(current().candidates.is_none());
@@ -137,7 +145,7 @@ async fn children_of_current_attempt_are_received() {
     let (_control, exchange, candidates) = exchange();
     let nodes = here();
     let batch = batch::pack(GEOMETRY, &nodes, false);
-    let received = send(&exchange, header(3, 7, 2), vec![batch]).await.unwrap();
+    let received = send(&exchange, header(3, 1, 2), vec![batch]).await.unwrap();
     assert_eq!(received, nodes.len() as u64);
     assert_eq!(candidates.len(), nodes.len());
 }
@@ -147,20 +155,20 @@ async fn streams_from_other_attempts_runs_and_workers_are_refused() {
     let (_control, exchange, candidates) = exchange();
     let foreign_run = StreamHeader {
         run: "other".to_owned(),
-        ..header(3, 7, 2)
+        ..header(3, 1, 2)
     };
     let stranger = StreamHeader {
         from: "stranger".to_owned(),
-        ..header(3, 7, 2)
+        ..header(3, 1, 2)
     };
     let without_secret = StreamHeader {
         secret: Secret::default(),
-        ..header(3, 7, 2)
+        ..header(3, 1, 2)
     };
     let batch = batch::pack(GEOMETRY, &here(), false);
     for (header, kind) in [
-        (header(3, 7, 1), LinkErrorKind::Superseded),
-        (header(3, 6, 9), LinkErrorKind::Superseded),
+        (header(3, 1, 1), LinkErrorKind::Superseded),
+        (header(3, 0, 9), LinkErrorKind::Superseded),
         (header(2, 9, 9), LinkErrorKind::Superseded),
         (foreign_run, LinkErrorKind::Superseded),
         (stranger, LinkErrorKind::Refused),
@@ -180,7 +188,7 @@ async fn children_of_a_peer_with_wrong_scores_are_dropped() {
     lies.iter_mut().for_each(|node| node.score = i32::MAX);
     let lies = batch::pack(GEOMETRY, &lies, false);
     let count = here().len() as u64;
-    let received = send(&exchange, header(3, 7, 2), vec![lies, good]).await;
+    let received = send(&exchange, header(3, 1, 2), vec![lies, good]).await;
     // The peer gets no error, but even the children of its correct batch are dropped.
     assert_eq!(received, Ok(2 * count));
     assert_eq!(candidates.len(), 0);
@@ -196,7 +204,7 @@ async fn single_child_with_too_high_a_score_is_found() {
     let highest = nodes.iter().map(|node| node.score).max().unwrap();
     nodes[3].score = highest + 1;
     let batch = batch::pack(GEOMETRY, &nodes, false);
-    let received = send(&exchange, header(3, 7, 2), vec![batch]).await;
+    let received = send(&exchange, header(3, 1, 2), vec![batch]).await;
     assert_eq!(received, Ok(nodes.len() as u64));
     assert_eq!(candidates.len(), 0);
     assert!(control.faults().contains_key("w1"));
@@ -252,12 +260,12 @@ async fn children_with_wrong_origins_are_found() {
         (&nodes, 1, piece, true, false),
     ] {
         let (control, exchange, candidates) = exchange();
-        control.open(position(3, 7, 3), &candidates, Some(loops(1, 1)));
+        control.open(position(3, 1, 3), &candidates, Some(loops(1, 1)));
         let batch = Batch {
             children: batch::pack(GEOMETRY, nodes, false).into(),
             origins: vec![Origin { parent, piece }; nodes.len()],
         };
-        let received = send_batches(&exchange, header(3, 7, 3), vec![batch]).await;
+        let received = send_batches(&exchange, header(3, 1, 3), vec![batch]).await;
         let kind = received.err().map(|error| error.kind);
         assert_eq!(kind, refused.then_some(LinkErrorKind::BadMessage));
         assert!(control.faults().is_empty());
@@ -283,14 +291,14 @@ async fn peer_cannot_send_more_children_than_its_wells_can_have() {
         (0, 1, 1, true),
     ] {
         let (control, exchange, candidates) = exchange();
-        control.open(position(3, 7, 3), &candidates, Some(loops(2, wells)));
+        control.open(position(3, 1, 3), &candidates, Some(loops(2, wells)));
         let batch = Batch {
             children: batch::pack(GEOMETRY, &nodes, false).into(),
             origins: vec![Origin { parent: 0, piece }; nodes.len()],
         };
         let mut last = Ok(0);
         for _ in 0..streams {
-            last = send_batches(&exchange, header(3, 7, 3), vec![batch.clone(); batches]).await;
+            last = send_batches(&exchange, header(3, 1, 3), vec![batch.clone(); batches]).await;
         }
         let kind = last.err().map(|error| error.kind);
         let expected = refused.then_some(LinkErrorKind::BadMessage);
@@ -306,12 +314,12 @@ fn samples_of_origins_are_bounded_and_keep_the_best_children() {
         vec![Origin { parent: 0, piece }; nodes.len()],
     );
     let past = Past::new(GEOMETRY, &[Well::EMPTY]);
-    let check = SpotCheck::new(&emulator(), spec(100).evaluator, &Frontier::default());
+    let check = SpotCheck::new(&emulator(), spec(100).evaluator, balance());
     let best = nodes.iter().max_by_key(|node| node.score).unwrap();
     for batch in 0..30_000_u64 {
         let sample = Sample {
             from: format!("w{}", batch % 7),
-            depth: 7,
+            depth: 1,
             random: batch.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         };
         samples.add(&nodes, &origins, &sample);
@@ -326,11 +334,10 @@ fn samples_of_origins_are_bounded_and_keep_the_best_children() {
 #[test]
 fn child_whose_lines_do_not_match_its_cells_fails_the_spot_check() {
     let node = here()[0];
-    let first = Frontier::new(6, [node], ShardLayout::new(1000, 1));
-    let check = SpotCheck::new(&emulator(), spec(100).evaluator, &first);
+    let check = SpotCheck::new(&emulator(), spec(100).evaluator, balance());
     let sample = |from: &str| Sample {
         from: from.to_owned(),
-        depth: 6,
+        depth: 1,
         random: 0,
     };
     let mut scorer = None;
@@ -362,7 +369,7 @@ async fn invalid_batches_are_refused() {
         batch::pack(GEOMETRY, &[bad_well], false),
         batch::pack(GEOMETRY, &nodes(200), false),
     ] {
-        let refused = send(&exchange, header(3, 7, 2), vec![batch]).await;
+        let refused = send(&exchange, header(3, 1, 2), vec![batch]).await;
         assert_eq!(refused.unwrap_err().kind, LinkErrorKind::BadMessage);
     }
     assert_eq!(candidates.len(), 0);
@@ -371,12 +378,12 @@ async fn invalid_batches_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn stream_waits_for_its_attempt_for_a_limited_time() {
     let (control, exchange, _) = exchange();
-    let early = send(&exchange, header(3, 7, 3), Vec::new());
+    let early = send(&exchange, header(3, 1, 3), Vec::new());
     let begins = async {
         tokio::time::sleep(WAIT / 2).await;
         let layout = ShardLayout::new(1000, 2);
         control.open(
-            position(3, 7, 3),
+            position(3, 1, 3),
             &Arc::new(Candidates::new(layout, DEFAULT_SIGMAS)),
             None,
         );
@@ -393,7 +400,7 @@ async fn silent_stream_ends_with_its_attempt() {
     let (requests, stream) = mpsc::channel(1);
     let mut responses = exchange.serve(Box::pin(ReceiverStream::new(stream)));
     requests
-        .send(Ok(PeerRequest::Header(header(3, 7, 2))))
+        .send(Ok(PeerRequest::Header(header(3, 1, 2))))
         .await
         .unwrap();
     assert_eq!(responses.next().await, Some(Ok(PeerResponse::default())));
