@@ -9,6 +9,9 @@
 //! A *table* is a file with the wells of one shard at one depth. A *candidate table* holds candidates in memory. An
 //! *epoch* is a period of a run with a fixed set of workers.
 
+// These messages need no other form than the generated one.
+pub use crate::v1::{Heartbeat, Prepared, ReadBack, Rescored, ValidateCut, WaitCommit};
+
 use bytes::Bytes;
 use hatebeam_cost::Machine;
 use hatebeam_game::{Geometry, Piece};
@@ -68,30 +71,6 @@ pub struct Hello {
     /// Identifier of the lease in the worker's object store; empty if it contains none. It must equal the coordinator's,
     /// which shows that both use the same object store.
     pub lease: String,
-}
-
-/// Progress and resources of a worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heartbeat {
-    /// The current epoch; 0 before the first epoch.
-    pub epoch: u64,
-    /// The current depth.
-    pub depth: u32,
-    /// Number of expanded parents at the current depth. During an order to [rescore](OrderKind::Rescore), number of
-    /// children that have got their new scores.
-    pub expanded: u64,
-    /// Number of parents at the current depth. During an order to rescore, number of children that get new scores.
-    pub parents: u64,
-    /// Resident memory of the process, in bytes.
-    pub rss_bytes: u64,
-    /// Free space on the scratch directory's disk, in bytes.
-    pub disk_free_bytes: u64,
-    /// Number of object store requests that are billed as writes (writes and lists) since the process started.
-    pub store_writes: u64,
-    /// Number of object store requests that are billed as reads since the process started.
-    pub store_reads: u64,
-    /// Size of the tables that have not been uploaded yet, in bytes.
-    pub uploading_bytes: u64,
 }
 
 /// A worker's request to be released.
@@ -238,17 +217,6 @@ pub struct Count {
     pub queries: Vec<CountQuery>,
 }
 
-/// An order to check that no candidate at or above the cut was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ValidateCut {
-    /// Depth of the candidates.
-    pub depth: u32,
-    /// The cut.
-    pub cut: u64,
-    /// Whether the answer lists the wells whose rank equals the cut.
-    pub tied: bool,
-}
-
 /// An order to keep the candidates that survive the cut. [`OrderKind`] tells what follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
@@ -258,20 +226,6 @@ pub struct Select {
     pub cut: u64,
     /// Surviving wells whose rank equals the cut, in ascending order. `None` if all wells with that rank survive.
     pub ties: Option<Vec<NodeWell>>,
-}
-
-/// An order to report the tables of a depth once they are in the object store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitCommit {
-    /// Depth of the tables.
-    pub depth: u32,
-}
-
-/// An order to find the nodes of the best game of a run whose search has ended. It ends the current epoch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadBack {
-    /// Name of the run.
-    pub run: String,
 }
 
 /// The answer to an [`Order`].
@@ -308,15 +262,6 @@ pub enum AnswerKind {
     GameNodes(GameNodes),
     /// The order failed.
     Failed(Failed),
-}
-
-/// Size of a worker's part of the frontier at the start of an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepared {
-    /// Number of wells in the worker's shards.
-    pub wells: u64,
-    /// Number of tables that the worker fetched from the object store.
-    pub fetched: u32,
 }
 
 /// Result of a worker's expansion.
@@ -356,13 +301,6 @@ impl ChangedWell {
         let well = self.well.unpack(geometry).ok()?;
         Some(ChangedPiece::new(geometry, &well, self.piece))
     }
-}
-
-/// Counters of a worker's quiescence search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rescored {
-    /// Time of the search in microseconds.
-    pub busy_micros: u64,
 }
 
 /// Numbers of candidates, grouped by the next digit of their rank.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::messages::{
     Answer, AnswerKind, ChangedWell, CutVerdict, DigitCount, Expanded, Failed, FailureKind,
-    GameNodes, Histogram, MAX_GAME_NODES, Prepared, Rescored,
+    GameNodes, Histogram, MAX_GAME_NODES,
 };
 use crate::v1;
 use hatebeam_game::Piece;
@@ -22,10 +22,7 @@ impl TryFrom<v1::Answer> for Answer {
             .kind
             .ok_or_else(|| MessageError::missing("answer.kind"))?
         {
-            Kind::Prepared(prepared) => AnswerKind::Prepared(Prepared {
-                wells: prepared.wells,
-                fetched: prepared.fetched,
-            }),
+            Kind::Prepared(prepared) => AnswerKind::Prepared(prepared),
             Kind::Expanded(expanded) => AnswerKind::Expanded(expanded.try_into()?),
             Kind::Counted(counted) => {
                 let histograms = counted.histograms.into_iter().map(Histogram::try_from);
@@ -35,9 +32,7 @@ impl TryFrom<v1::Answer> for Answer {
                 dropped: verdict.dropped,
                 tied: unpack_wells("cut_verdict.tied", &verdict.tied)?,
             }),
-            Kind::Rescored(v1::Rescored { busy_micros }) => {
-                AnswerKind::Rescored(Rescored { busy_micros })
-            }
+            Kind::Rescored(rescored) => AnswerKind::Rescored(rescored),
             Kind::Selected(selected) => AnswerKind::Selected(read_summary(&selected)?),
             Kind::Committed(committed) => {
                 AnswerKind::Committed(committed.tables.into_iter().map(read_table).collect())
@@ -97,10 +92,7 @@ impl From<Answer> for v1::Answer {
     fn from(answer: Answer) -> v1::Answer {
         use v1::answer::Kind;
         let kind = match answer.kind {
-            AnswerKind::Prepared(prepared) => Kind::Prepared(v1::Prepared {
-                wells: prepared.wells,
-                fetched: prepared.fetched,
-            }),
+            AnswerKind::Prepared(prepared) => Kind::Prepared(prepared),
             AnswerKind::Expanded(expanded) => Kind::Expanded(expanded.into()),
             AnswerKind::Counted(histograms) => Kind::Counted(v1::Counted {
                 histograms: histograms.into_iter().map(v1::Histogram::from).collect(),
@@ -109,9 +101,7 @@ impl From<Answer> for v1::Answer {
                 dropped: verdict.dropped,
                 tied: pack_wells(&verdict.tied),
             }),
-            AnswerKind::Rescored(Rescored { busy_micros }) => {
-                Kind::Rescored(v1::Rescored { busy_micros })
-            }
+            AnswerKind::Rescored(rescored) => Kind::Rescored(rescored),
             AnswerKind::Selected(summary) => Kind::Selected(summary.into()),
             AnswerKind::Committed(tables) => Kind::Committed(v1::Committed {
                 tables: tables.into_iter().map(v1::Table::from).collect(),

@@ -1,10 +1,7 @@
 //! Conversions of the coordinator's orders.
 
 use super::{MessageError, pack_wells, read_table, unpack_wells};
-use crate::messages::{
-    Count, Expand, Order, OrderKind, Peer, Prepare, ReadBack, Secret, Select, ValidateCut,
-    WaitCommit,
-};
+use crate::messages::{Count, Expand, Order, OrderKind, Peer, Prepare, Secret, Select};
 use crate::v1;
 use hatebeam_runs::RunSpec;
 use hatebeam_search::{CountQuery, DIGITS};
@@ -21,16 +18,12 @@ impl TryFrom<v1::Order> for Order {
             Kind::Prepare(prepare) => OrderKind::Prepare(Box::new(prepare.try_into()?)),
             Kind::Expand(expand) => OrderKind::Expand(expand.try_into()?),
             Kind::Count(count) => OrderKind::Count(count.try_into()?),
-            Kind::ValidateCut(validate) => OrderKind::ValidateCut(ValidateCut {
-                depth: validate.depth,
-                cut: validate.cut,
-                tied: validate.tied,
-            }),
+            Kind::ValidateCut(validate) => OrderKind::ValidateCut(validate),
             Kind::Rescore(select) => OrderKind::Rescore(select.try_into()?),
             Kind::Select(select) => OrderKind::Select(select.try_into()?),
-            Kind::WaitCommit(wait) => OrderKind::WaitCommit(WaitCommit { depth: wait.depth }),
+            Kind::WaitCommit(wait) => OrderKind::WaitCommit(wait),
             Kind::Halt(v1::Halt {}) => OrderKind::Halt,
-            Kind::ReadBack(read) => OrderKind::ReadBack(ReadBack { run: read.run }),
+            Kind::ReadBack(read) => OrderKind::ReadBack(read),
         };
         Ok(Order {
             epoch: order.epoch,
@@ -53,16 +46,12 @@ impl From<Order> for v1::Order {
                 wells: expand.wells,
             }),
             OrderKind::Count(count) => Kind::Count(count.into()),
-            OrderKind::ValidateCut(validate) => Kind::ValidateCut(v1::ValidateCut {
-                depth: validate.depth,
-                cut: validate.cut,
-                tied: validate.tied,
-            }),
+            OrderKind::ValidateCut(validate) => Kind::ValidateCut(validate),
             OrderKind::Rescore(select) => Kind::Rescore(select.into()),
             OrderKind::Select(select) => Kind::Select(select.into()),
-            OrderKind::WaitCommit(wait) => Kind::WaitCommit(v1::WaitCommit { depth: wait.depth }),
+            OrderKind::WaitCommit(wait) => Kind::WaitCommit(wait),
             OrderKind::Halt => Kind::Halt(v1::Halt {}),
-            OrderKind::ReadBack(read) => Kind::ReadBack(v1::ReadBack { run: read.run }),
+            OrderKind::ReadBack(read) => Kind::ReadBack(read),
         };
         v1::Order {
             epoch: order.epoch,

@@ -2,8 +2,7 @@
 
 use super::{MAX_REASON, MessageError, cut};
 use crate::messages::{
-    Answer, AnswerKind, Failed, FailureKind, FromWorker, Heartbeat, Hello, Leaving, ToWorker,
-    Welcome,
+    Answer, AnswerKind, Failed, FailureKind, FromWorker, Hello, Leaving, ToWorker, Welcome,
 };
 use crate::v1;
 use hatebeam_cost::{MAX_PRICE, MAX_TEXT, Machine, Micros};
@@ -21,7 +20,7 @@ impl TryFrom<v1::FromWorker> for FromWorker {
                 .ok_or_else(|| MessageError::missing("message"))?
             {
                 Message::Hello(hello) => FromWorker::Hello(Box::new(hello.into())),
-                Message::Heartbeat(heartbeat) => FromWorker::Heartbeat(heartbeat.into()),
+                Message::Heartbeat(heartbeat) => FromWorker::Heartbeat(heartbeat),
                 Message::Answer(answer) => {
                     let (epoch, id) = (answer.epoch, answer.id);
                     let answer = Answer::try_from(answer);
@@ -45,7 +44,7 @@ impl From<FromWorker> for v1::FromWorker {
         use v1::from_worker::Message;
         let message = Some(match message {
             FromWorker::Hello(hello) => Message::Hello((*hello).into()),
-            FromWorker::Heartbeat(heartbeat) => Message::Heartbeat(heartbeat.into()),
+            FromWorker::Heartbeat(heartbeat) => Message::Heartbeat(heartbeat),
             FromWorker::Answer(answer) => Message::Answer(answer.into()),
             FromWorker::Leaving(leaving) => Message::Leaving(leaving.into()),
         });
@@ -143,38 +142,6 @@ impl From<Machine> for v1::Machine {
             id: machine.id,
             micros_per_hour: machine.price_per_hour.map(|price| price.0),
             price_from: machine.price_from,
-        }
-    }
-}
-
-impl From<v1::Heartbeat> for Heartbeat {
-    fn from(heartbeat: v1::Heartbeat) -> Heartbeat {
-        Heartbeat {
-            epoch: heartbeat.epoch,
-            depth: heartbeat.depth,
-            expanded: heartbeat.expanded,
-            parents: heartbeat.parents,
-            rss_bytes: heartbeat.rss_bytes,
-            disk_free_bytes: heartbeat.disk_free_bytes,
-            store_writes: heartbeat.store_writes,
-            store_reads: heartbeat.store_reads,
-            uploading_bytes: heartbeat.uploading_bytes,
-        }
-    }
-}
-
-impl From<Heartbeat> for v1::Heartbeat {
-    fn from(heartbeat: Heartbeat) -> v1::Heartbeat {
-        v1::Heartbeat {
-            epoch: heartbeat.epoch,
-            depth: heartbeat.depth,
-            expanded: heartbeat.expanded,
-            parents: heartbeat.parents,
-            rss_bytes: heartbeat.rss_bytes,
-            disk_free_bytes: heartbeat.disk_free_bytes,
-            store_writes: heartbeat.store_writes,
-            store_reads: heartbeat.store_reads,
-            uploading_bytes: heartbeat.uploading_bytes,
         }
     }
 }
