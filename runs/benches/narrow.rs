@@ -22,7 +22,7 @@ use hatebeam_runs::{
     EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, WellSpec, game_to,
 };
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Network, Quiescence};
-use hatebeam_store::{DepthRecord, StoreError};
+use hatebeam_store::DepthRecord;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -75,8 +75,6 @@ impl Observer for Last {
     fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {
         self.0 = Instant::now();
     }
-    fn committed(&mut self, _: &DepthRecord) {}
-    fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
 /// Returns the evaluator that `--evaluator` names.
@@ -136,8 +134,6 @@ struct Tenths {
 }
 
 impl Observer for Tenths {
-    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
-
     fn committed(&mut self, record: &DepthRecord) {
         if record.depth > 0 && record.depth.is_multiple_of(self.of) {
             let seconds = self.begun.elapsed().as_secs_f64();
@@ -150,8 +146,6 @@ impl Observer for Tenths {
             self.begun = Instant::now();
         }
     }
-
-    fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
 /// Searches a run of `depths` depths, opens it again, and reads back the path to the best well at its last depth.

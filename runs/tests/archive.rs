@@ -9,29 +9,21 @@ use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
     Archive, BestGame, CommittedDepth, DepthTables, FoundNode, FrontierAt, FrontierGames,
-    GameSearch, GamesWork, GroupLimits, Limits, LoopRule, Manifest, MemoryArchive, Observer,
-    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest,
-    WellSpec, best_game, encode_nodes, list_manifests, read_game, read_games, verify_game,
+    GameSearch, GamesWork, GroupLimits, Limits, LoopRule, Manifest, MemoryArchive, ReadError,
+    Retention, Run, RunSpec, ScratchTables, Settings, Table, VersionedManifest, WellSpec,
+    best_game, encode_nodes, list_manifests, read_game, read_games, verify_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence,
     ShardLayout,
 };
-use hatebeam_store::{ColumnFamilies, ShardTables, StoreError};
+use hatebeam_store::{ColumnFamilies, ShardTables};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const SHARDS: u32 = 5;
-
-struct Silent;
-
-impl Observer for Silent {
-    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
-    fn committed(&mut self, _: &DepthRecord) {}
-    fn damaged(&mut self, _: u32, _: &StoreError) {}
-}
 
 /// Searches a small run to its end.
 fn searched(dir: &Path, keep: Retention) -> Run {
@@ -67,7 +59,7 @@ fn search(dir: &Path, spec: &RunSpec, keep: Retention) -> Run {
             ..GroupLimits::default()
         },
     };
-    let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
+    let searched = run.search(&settings, &AtomicBool::new(false), &mut ());
     searched.unwrap().0
 }
 

@@ -8,28 +8,18 @@
 
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_runs::{
-    EndReason, GroupLimits, Limits, LoopRule, Observer, Retention, Run, RunSpec, Settings, Start,
-    WellSpec, best_game, result_of,
+    EndReason, GroupLimits, Limits, LoopRule, Retention, Run, RunSpec, Settings, Start, WellSpec,
+    best_game, result_of,
 };
 use hatebeam_search::{
     ChangedPiece, DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence,
 };
-use hatebeam_store::StoreError;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
 const RUN_1: &str = include_str!("formats/run-1-manifest.json");
 const DEPTHS_1: &str = include_str!("formats/run-1-depths.jsonl");
 const RUN_4: &str = include_str!("formats/run-4-manifest.json");
-
-struct Silent;
-
-impl Observer for Silent {
-    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
-    fn committed(&mut self, _: &DepthRecord) {}
-    fn damaged(&mut self, _: u32, _: &StoreError) {}
-}
 
 /// Returns the specification of the runs in `formats/`.
 fn spec() -> RunSpec {
@@ -59,7 +49,7 @@ fn search_and_keep(dir: &Path, keep: Retention, max_depth: u32) -> Run {
             ..GroupLimits::default()
         },
     };
-    let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
+    let searched = run.search(&settings, &AtomicBool::new(false), &mut ());
     searched.unwrap().0
 }
 

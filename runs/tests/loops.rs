@@ -12,8 +12,7 @@ use hatebeam_runs::{
 use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Quiescence};
 use hatebeam_store::{RunStore, StoreError};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
 /// Returns the specification of a beam in four columns, where wells repeat within a few pieces.
 fn spec(loops: LoopRule) -> RunSpec {
@@ -30,8 +29,6 @@ fn spec(loops: LoopRule) -> RunSpec {
 struct Quiet;
 
 impl Observer for Quiet {
-    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
-    fn committed(&mut self, _: &DepthRecord) {}
     fn damaged(&mut self, _: u32, error: &StoreError) {
         panic!("{error}");
     }

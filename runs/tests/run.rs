@@ -44,8 +44,6 @@ impl Notes {
 }
 
 impl Observer for Notes {
-    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
-
     fn committed(&mut self, record: &DepthRecord) {
         self.committed.push(record.depth);
         if Some(self.committed.len()) == self.stop_after {
@@ -368,7 +366,6 @@ fn interrupted_search_commits_its_group() {
         fn committed(&mut self, record: &DepthRecord) {
             self.committed.push(record.depth);
         }
-        fn damaged(&mut self, _: u32, _: &StoreError) {}
     }
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(300), Retention::All, 2);

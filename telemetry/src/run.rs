@@ -3,7 +3,7 @@
 use hatebeam_metrics::{Registry, RunMetrics};
 use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
 use hatebeam_runs::{EndReason, Observer, Run, SearchResult};
-use hatebeam_store::{DepthRecord, StoreError, bytes_below};
+use hatebeam_store::{DepthRecord, bytes_below};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,15 +55,11 @@ impl EventObserver {
 }
 
 impl Observer for EventObserver {
-    fn begun(&mut self, _depth: u32, _parents: u64, _expanded: &Arc<AtomicU64>) {}
-
     fn committed(&mut self, record: &DepthRecord) {
         for event in self.milestones.committed(record) {
             self.send(event);
         }
     }
-
-    fn damaged(&mut self, _depth: u32, _error: &StoreError) {}
 
     fn ended(&mut self, result: Result<&SearchResult, &str>) {
         let result = match result {
@@ -155,6 +151,4 @@ impl Observer for MetricsObserver {
         self.best_lines = self.best_lines.max(u32::from(record.best_lines));
         self.show(record);
     }
-
-    fn damaged(&mut self, _depth: u32, _error: &StoreError) {}
 }

@@ -28,19 +28,21 @@ pub struct Settings {
     pub group: GroupLimits,
 }
 
-/// Receives the progress of a search. All calls come from the thread that runs the search.
+/// Receives the progress of a search. Each method ignores it by default. All calls come from the thread that runs the search.
 pub trait Observer {
-    /// Called when the search of a depth begins. The search expands `parents` wells and counts them in
-    /// `expanded`.
-    fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>);
+    /// Called when the search of a depth begins, with the number of wells to expand and the counter of the expanded ones.
+    fn begun(&mut self, _depth: u32, _parents: u64, _expanded: &Arc<AtomicU64>) {}
     /// Called after a depth has been committed.
-    fn committed(&mut self, record: &DepthRecord);
+    fn committed(&mut self, _record: &DepthRecord) {}
     /// Called when the stored wells of a depth are damaged. The search then continues from an earlier depth.
-    fn damaged(&mut self, depth: u32, error: &StoreError);
+    fn damaged(&mut self, _depth: u32, _error: &StoreError) {}
     /// Called with the result of the run or the reason for its failure. [`Run::search`] does not call this method;
     /// the caller of [`Run::search`] does.
     fn ended(&mut self, _result: Result<&SearchResult, &str>) {}
 }
+
+/// Ignores the progress.
+impl Observer for () {}
 
 /// Measures the time that a run takes, including the time before it was resumed.
 struct Clock {
@@ -208,14 +210,6 @@ mod tests {
     use crate::spec::{RunSpec, WellSpec};
     use hatebeam_search::{EvaluatorKind, EvaluatorSpec, MAX_LINES, Quiescence};
 
-    struct Silent;
-
-    impl Observer for Silent {
-        fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
-        fn committed(&mut self, _: &DepthRecord) {}
-        fn damaged(&mut self, _: u32, _: &StoreError) {}
-    }
-
     #[test]
     fn run_ends_before_a_game_exceeds_the_maximum_number_of_lines() {
         let settings = Settings {
@@ -241,7 +235,7 @@ mod tests {
         run.start.lines = MAX_LINES - 20;
         for _ in 0..2 {
             let (searched, end) = run
-                .search(&settings, &AtomicBool::new(false), &mut Silent)
+                .search(&settings, &AtomicBool::new(false), &mut ())
                 .unwrap();
             assert_eq!(end, EndReason::MaxLines);
             let depths = searched.store.depths();
