@@ -27,32 +27,35 @@ impl Endpoint {
         mut show: impl FnMut(&v1::WatchResponse),
     ) -> Result<v1::RunStatus, ClientError> {
         let mut unreachable_since: Option<Instant> = None;
-        // The final status of the run, while more of its depths may follow.
-        let mut ended: Option<v1::RunStatus> = None;
         loop {
             let request = v1::WatchRequest {
                 run: run.to_owned(),
                 from_depth,
             };
-            let mut messages = self.messages(request).await?;
-            let lost = loop {
-                let message = match next(&mut messages).await {
-                    Ok(message) => message,
-                    Err(error) => match ended.take() {
+            // The final status of the run, while more of its depths may follow.
+            let mut ended: Option<v1::RunStatus> = None;
+            let lost = match self.messages(request).await? {
+                Err(error) => error,
+                Ok(mut messages) => loop {
+                    let message = match messages.message().await {
+                        Ok(Some(message)) => message,
                         // The coordinator closes the stream after the last depth of a run that has ended.
-                        Some(run) if matches!(error, ClientError::Closed) => return Ok(run),
-                        _ => break error,
-                    },
-                };
-                unreachable_since = None;
-                if let Some(last) = message.depths.last() {
-                    from_depth = last.depth.saturating_add(1);
-                }
-                show(&message);
-                ended = message.run.filter(|run| !run.is_open());
-                if let Some(run) = ended.take_if(|run| from_depth > run.depth) {
-                    return Ok(run);
-                }
+                        Ok(None) => match ended.take() {
+                            Some(run) => return Ok(run),
+                            None => break ClientError::Closed,
+                        },
+                        Err(status) => break ClientError::refused(status),
+                    };
+                    unreachable_since = None;
+                    if let Some(last) = message.depths.last() {
+                        from_depth = last.depth.saturating_add(1);
+                    }
+                    show(&message);
+                    ended = message.run.filter(|run| !run.is_open());
+                    if let Some(run) = ended.take_if(|run| from_depth > run.depth) {
+                        return Ok(run);
+                    }
+                },
             };
             let since = *unreachable_since.get_or_insert_with(Instant::now);
             if since.elapsed() > RECONNECT_TIMEOUT {
@@ -64,10 +67,13 @@ impl Endpoint {
 
     /// Opens the stream of messages about a run. Returns an outer error if another attempt is pointless: the
     /// coordinator has no such run, or refuses this client. An inner error may be temporary, so the caller can retry.
-    async fn messages(&self, request: v1::WatchRequest) -> Result<Messages, ClientError> {
+    async fn messages(
+        &self,
+        request: v1::WatchRequest,
+    ) -> Result<Result<Streaming<v1::WatchResponse>, ClientError>, ClientError> {
         let mut client = match self.connect().await {
             Ok(client) => client,
-            Err(error) if error.is_transient() => return Ok(Err(Some(error))),
+            Err(error) if error.is_transient() => return Ok(Err(error)),
             Err(error) => return Err(error),
         };
         match client.watch(request).await {
@@ -76,21 +82,8 @@ impl Endpoint {
                 Code::NotFound | Code::Unauthenticated | Code::PermissionDenied => {
                     Err(ClientError::refused(status))
                 }
-                _ => Ok(Err(Some(ClientError::refused(status)))),
+                _ => Ok(Err(ClientError::refused(status))),
             },
         }
     }
-}
-
-/// The stream of messages about a run, or the error that prevented opening it. [`next`] takes the error and leaves
-/// `None`.
-type Messages = Result<Streaming<v1::WatchResponse>, Option<ClientError>>;
-
-async fn next(messages: &mut Messages) -> Result<v1::WatchResponse, ClientError> {
-    let stream = match messages {
-        Ok(stream) => stream,
-        Err(error) => return Err(error.take().unwrap_or(ClientError::Closed)),
-    };
-    let message = stream.message().await.map_err(ClientError::refused)?;
-    message.ok_or(ClientError::Closed)
 }
