@@ -537,6 +537,15 @@ fn kick_file_that_moves_pieces_too_far_down_is_an_error() {
 }
 
 #[test]
+fn kick_file_with_a_turn_that_is_never_possible_is_an_error() {
+    let with = |shifts: &str| KickTable::parse(&srs_file().replace("T.NE=&L.NE", shifts));
+    assert!(with("T.NE=(7,0)").is_ok());
+    let error = with("T.NE=(9,0)(-10,0)").unwrap_err();
+    assert!(matches!(error, KickError::NeverFits { .. }), "{error}");
+    assert!(error.to_string().contains("T.NE"), "{error}");
+}
+
+#[test]
 fn error_for_invalid_kick_file_names_the_reason() {
     let with = |line: &str| KickTable::parse(&(srs_file() + line));
     assert!(matches!(

@@ -137,6 +137,16 @@ pub enum KickError {
         /// The turn, such as `NE`.
         turn: String,
     },
+    /// No shift of a turn keeps the piece between the walls, wherever it turns.
+    #[error(
+        "kick table: no shift of {piece}.{turn} keeps the piece between the walls in any column: add a shift by fewer columns"
+    )]
+    NeverFits {
+        /// The piece.
+        piece: Piece,
+        /// The turn, such as `NE`.
+        turn: String,
+    },
 }
 
 /// Maximum number of rows by which a turn may move a piece down when only the walls stop the piece. Searches for perfect
@@ -255,8 +265,9 @@ impl KickTable {
     /// Parses a table in the format of solution-finder's kick files. It consists of lines such as
     /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`.
     /// The shifts apply to the piece's pivot. An `@` at the beginning of a shift is ignored. The table must contain
-    /// half turns for all pieces or for none. A turn may not move a piece down by more than two rows if only the walls stop
-    /// the piece.
+    /// half turns for all pieces or for none. If only the walls stop a piece, each turn must be possible in some column, and may
+    /// not move the piece down by more than two rows. Searches for perfect clears need this, because they assume that a
+    /// piece can have any orientation above the stack.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
         let has_half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
@@ -271,29 +282,31 @@ impl KickTable {
                     .map(|&(dx, dy)| (dx - (after.0 - before.0), dy - (after.1 - before.1)))
                     .collect();
                 table.set(piece, from, to, &row);
-                if table.is_too_deep(piece, from, to) {
-                    let turn = turn_name((from, to));
-                    return Err(KickError::TooDeep { piece, turn });
-                }
+                table.check(piece, from, to)?;
             }
         }
         Ok(table)
     }
 
-    /// Returns whether a turn can move a piece down by more than [`MAX_DESCENT`] rows when only the walls stop the piece. A
-    /// later shift may move it further down: there, the piece uses an earlier one.
-    fn is_too_deep(&self, piece: Piece, from: Orientation, to: Orientation) -> bool {
+    /// Checks a turn of a piece that only the walls stop. A later shift may move it further down than [`MAX_DESCENT`] rows: there,
+    /// the piece uses an earlier one.
+    fn check(&self, piece: Piece, from: Orientation, to: Orientation) -> Result<(), KickError> {
+        let turn = turn_name((from, to));
         let last_column = |orientation| {
             let columns = cells(piece, orientation).map(|cell| cell.0);
             WIDTH as i8 - 1 - columns.into_iter().max().unwrap_or(0) as i8
         };
         let inside = 0..=last_column(to);
-        let mut starts = 0..=last_column(from);
-        starts.any(|x| {
+        let descents = (0..=last_column(from)).filter_map(|x| {
             let mut shifts = self.shifts(piece, from, to).iter();
             let first = shifts.find(|(dx, _)| inside.contains(&(x + dx)));
-            first.is_some_and(|&(_, dy)| dy < -MAX_DESCENT)
-        })
+            first.map(|&(_, dy)| -dy)
+        });
+        match descents.max() {
+            None => Err(KickError::NeverFits { piece, turn }),
+            Some(descent) if descent > MAX_DESCENT => Err(KickError::TooDeep { piece, turn }),
+            Some(_) => Ok(()),
+        }
     }
 
     fn empty() -> KickTable {
@@ -452,16 +465,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_built_in_table_is_too_deep() {
+    fn all_turns_of_built_in_tables_are_valid() {
         for kicks in Kicks::ALL {
             let table = KickTable::built_in(kicks);
             for piece in Piece::ALL {
                 for (from, to) in QUARTER_TURNS.into_iter().chain(HALF_TURNS) {
-                    let turn = turn_name((from, to));
-                    assert!(
-                        !table.is_too_deep(piece, from, to),
-                        "{kicks} {piece}.{turn}"
-                    );
+                    if !table.shifts(piece, from, to).is_empty() {
+                        assert_eq!(table.check(piece, from, to), Ok(()), "{kicks}");
+                    }
                 }
             }
         }
