@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// provide.
 const MOST_WELLS: usize = 8_000_000;
 const MOST_WIDTH: usize = 100_000;
+/// Maximum number of rows cleared before the start, far below [`MAX_LINES`](hatebeam_search::MAX_LINES), which the search
+/// must not exceed.
+const MOST_LINES: u16 = 60_000;
 
 #[derive(Deserialize)]
 pub(crate) struct BeamStart {
@@ -69,15 +72,14 @@ impl Beam {
         if !(1..=MOST_WIDTH).contains(&start.width) {
             return Err(format!("the width must be 1 to {MOST_WIDTH}").into());
         }
+        if start.lines > MOST_LINES {
+            return Err(format!("the number of lines must be at most {MOST_LINES}").into());
+        }
         let emulator = Emulator::new(GEOMETRY, rules());
         let layout = ShardLayout::local(start.width);
         let spec = start.evaluator.spec(network)?;
-        let root = Node {
-            score: 0,
-            well: NodeWell::pack(GEOMETRY, &Well::from_hex(GEOMETRY, &start.well)?),
-            lines: start.lines,
-            hint: 0,
-        };
+        let well = Well::from_hex(GEOMETRY, &start.well)?;
+        let root = Node::first(GEOMETRY, &well, start.lines);
         Ok(Beam {
             step: Step::new(&emulator, spec, layout, 1)?,
             emulator,
