@@ -256,7 +256,7 @@ fn choice_between_equal_values_is_proportional_to_counts() {
     };
     let mut taken = [0; 3];
     for _ in 0..30_000 {
-        let mut choice = Choice::new();
+        let mut choice = Choice::default();
         choice.offer(1, action(0), 5, &mut rng);
         choice.offer(2, action(1), 2, &mut rng);
         choice.offer(2, action(2), 1, &mut rng);

@@ -139,7 +139,7 @@ impl SpecArgs {
         let quiescence = self.quiescence.or(file.quiescence);
         Ok(EvaluatorSpec {
             kind,
-            quiescence: quiescence.unwrap_or(Quiescence::Off),
+            quiescence: quiescence.unwrap_or_default(),
             weights: weights.weights()?,
         })
     }

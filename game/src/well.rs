@@ -92,12 +92,6 @@ impl Geometry {
     }
 }
 
-impl Default for Geometry {
-    fn default() -> Self {
-        Geometry::STANDARD
-    }
-}
-
 impl fmt::Display for Geometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.width, self.height)

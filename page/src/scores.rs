@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct EvaluatorName {
     evaluator: String,
     #[serde(default)]
-    quiescence: Option<String>,
+    quiescence: Quiescence,
 }
 
 impl EvaluatorName {
@@ -28,14 +28,7 @@ impl EvaluatorName {
                 .find(|kind| kind.name() == name)
                 .ok_or_else(|| format!("unknown evaluator {name:?}"))?,
         };
-        let quiescence = match self.quiescence.as_deref() {
-            None => Quiescence::Off,
-            Some(name) => Quiescence::ALL
-                .into_iter()
-                .find(|quiescence| quiescence.name() == name)
-                .ok_or_else(|| format!("unknown quiescence {name:?}"))?,
-        };
-        Ok(EvaluatorSpec::new(kind, quiescence))
+        Ok(EvaluatorSpec::new(kind, self.quiescence))
     }
 }
 

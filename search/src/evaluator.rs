@@ -138,10 +138,11 @@ impl EvaluatorKind {
 /// The setting of the quiescence search, which continues from a child with pieces that clear lines,
 /// and scores the wells that it reaches. The final score of the child is the highest of its own score
 /// and these scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
     /// No quiescence search: each child keeps its own score.
+    #[default]
     Off,
     /// Clears lines with the piece that [`Clears::single`] returns, even if the enemy would give a
     /// different piece. This is too optimistic, because the enemy gives a piece that clears lines only

@@ -4,21 +4,13 @@ use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::Action;
 
 /// Selects the action with the greatest value, and breaks ties uniformly at random.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Choice<V> {
     best: Option<(V, Action)>,
     ties: usize,
 }
 
 impl<V: PartialOrd + Copy> Choice<V> {
-    /// Creates a choice without actions.
-    pub const fn new() -> Choice<V> {
-        Choice {
-            best: None,
-            ties: 0,
-        }
-    }
-
     /// Adds an action, which counts as `count` actions when ties are broken.
     pub fn offer(&mut self, value: V, action: Action, count: usize, rng: &mut Rng) {
         match self.best {
@@ -39,11 +31,5 @@ impl<V: PartialOrd + Copy> Choice<V> {
     /// Returns the best value and its action, or `None` if no action has been added.
     pub fn best(&self) -> Option<(V, Action)> {
         self.best
-    }
-}
-
-impl<V: PartialOrd + Copy> Default for Choice<V> {
-    fn default() -> Choice<V> {
-        Choice::new()
     }
 }

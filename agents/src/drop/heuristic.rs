@@ -67,7 +67,7 @@ impl Heuristic {
         rng: &mut Rng,
     ) -> (f32, Action) {
         let before = FieldCounts::of(field);
-        let mut choice = Choice::new();
+        let mut choice = Choice::default();
         for &action in game.distinct_actions(piece) {
             let drop = game.drop(field, piece, action);
             let value = self.value(&PaperFeatures::new(&before, &drop));

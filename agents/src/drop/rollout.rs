@@ -54,7 +54,7 @@ impl Rollout {
 
 impl Agent for Rollout {
     fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action {
-        let mut choice = Choice::new();
+        let mut choice = Choice::default();
         for &action in view.game.distinct_actions(view.current) {
             let value = self.value(view, action, rng);
             let count = view.game.multiplicity(view.current, action);

@@ -41,7 +41,7 @@ impl Agent for TwoPiece {
     fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action {
         let game = view.game;
         let before = FieldCounts::of(&view.field);
-        let mut choice = Choice::new();
+        let mut choice = Choice::default();
         for &action in game.distinct_actions(view.current) {
             let first = game.drop(&view.field, view.current, action);
             if first.lost {

@@ -6,7 +6,8 @@ use super::bfs::LOST;
 use super::{Search, View};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{
-    BestPlacements, Board, Numbering, Placement, Rows, TETRIS, Transitions, Valued, Weights,
+    ARTICLE_ORDER, BestPlacements, Board, Numbering, Placement, Rows, TETRIS, Transitions, Valued,
+    Weights,
 };
 use std::str::FromStr;
 use thiserror::Error;
@@ -60,17 +61,6 @@ impl FromStr for Widths {
         }
     }
 }
-
-/// Order in which the article's program adds up the values of the pieces. The order affects rounding.
-const SUM_ORDER: [Piece; 7] = [
-    Piece::I,
-    Piece::L,
-    Piece::J,
-    Piece::T,
-    Piece::Z,
-    Piece::S,
-    Piece::O,
-];
 
 /// Search that first selects the best placements of the current piece by value, and then evaluates them in this order
 /// with an expectimax search over the next piece and the unknown pieces. It chooses the placement with the lowest
@@ -246,7 +236,7 @@ impl Branching {
     /// Returns the expected value of a board over all possible next pieces. `last` is the piece that was placed last.
     fn expected_value(&mut self, board: &Board, last: Piece, depth: usize, tetrises: u32) -> f64 {
         let leaves = (depth == 0).then(|| self.leaves(board));
-        SUM_ORDER.iter().fold(0.0, |sum, &next| {
+        ARTICLE_ORDER.iter().fold(0.0, |sum, &next| {
             let value = match &leaves {
                 Some(leaves) => leaves[next.index()].value(tetrises),
                 None => self.piece_value(board, next, depth, tetrises),

@@ -5,6 +5,7 @@ use super::board::{Board, WIDTH};
 use super::placements::Placement;
 use super::shapes::column_shape;
 use crate::Piece;
+use crate::bits::position_sum;
 
 /// Number of features.
 pub const FEATURES: usize = 17;
@@ -182,7 +183,7 @@ impl ColumnFeatures {
         // Empty cells directly below a filled cell.
         let holes = !bits & bits << 1 & ((1 << rows) - 1);
         let (solid, hole_count) = (bits.count_ones() as i32, holes.count_ones() as i32);
-        let hole_rows = row_sum(holes);
+        let hole_rows = position_sum(holes.into()).0;
         let changes = ((bits ^ bits >> 1) & ((1 << (rows - 1)) - 1)).count_ones() as i32;
         // The change between the highest filled cell and the empty cell above it does not count.
         let transitions = changes - i32::from(top > 0 && bits != 0);
@@ -201,7 +202,7 @@ impl ColumnFeatures {
             transitions,
             height,
             solid,
-            solid * rows - row_sum(bits),
+            solid * rows - position_sum(bits.into()).0,
             0,
         ];
         let deepest = i32::from(DEEPEST);
@@ -220,14 +221,4 @@ impl ColumnFeatures {
             extremes: extremes.map(|extreme| extreme as i16),
         }
     }
-}
-
-/// Returns the sum of the positions of the set bits.
-fn row_sum(mut bits: u32) -> i32 {
-    let mut sum = 0;
-    while bits != 0 {
-        sum += bits.trailing_zeros() as i32;
-        bits &= bits - 1;
-    }
-    sum
 }

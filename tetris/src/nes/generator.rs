@@ -100,8 +100,9 @@ impl Cartridge {
 /// Number of pieces per game in the article's piece sets.
 pub const ARTICLE_GAME_LENGTH: usize = 1825;
 
-/// Order in which the generator of the article's piece sets numbers the pieces.
-const ARTICLE_ORDER: [Piece; 7] = [
+/// Order in which the generator of the article's piece sets numbers the pieces. The article's program adds up the values of the
+/// pieces in this order, which affects rounding.
+pub const ARTICLE_ORDER: [Piece; 7] = [
     Piece::I,
     Piece::L,
     Piece::J,

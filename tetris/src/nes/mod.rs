@@ -22,7 +22,9 @@ mod shapes;
 pub use best::{BestPlacements, Valued};
 pub use board::{Board, BoardError, Locked, Rows};
 pub use features::{FEATURE_NAMES, FEATURES, Features, TETRIS, WEIGHTS_BFS, Weights};
-pub use generator::{ARTICLE_GAME_LENGTH, ArticleSets, CARTRIDGE_ORDER, Cartridge, Transitions};
+pub use generator::{
+    ARTICLE_GAME_LENGTH, ARTICLE_ORDER, ArticleSets, CARTRIDGE_ORDER, Cartridge, Transitions,
+};
 pub use patterns::{
     PATTERN_WEIGHTS, PATTERNS, Patterns, board_value, discounted, evaluate_patterns, patterns,
 };
