@@ -13,7 +13,6 @@ mod plot;
 #[cfg(not(target_family = "wasm"))]
 mod selection;
 mod stats;
-pub mod text;
 #[cfg(not(target_family = "wasm"))]
 pub mod tuning;
 #[cfg(not(target_family = "wasm"))]

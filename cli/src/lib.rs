@@ -1,5 +1,12 @@
 //! The command line of `hatebeam`: arguments, commands and their output.
 
+/// Returns the text of a file in `help`, which follows the arguments in a command's help.
+macro_rules! help {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/help/", $name, ".txt")).trim_ascii_end()
+    };
+}
+
 mod args;
 mod commands;
 mod input;

@@ -122,6 +122,11 @@ fn is_literal(text: &str) -> bool {
     inner.is_some_and(|inner| !inner.contains(['"', '\\']))
 }
 
+/// Returns whether a Rust expression is the literal path of a folder.
+fn is_folder(text: &str) -> bool {
+    is_literal(text) && text.ends_with("/\"")
+}
+
 /// Returns a path relative to a source file's folder as a path relative to the repository.
 fn from_root(folder: &Path, name: &str) -> String {
     let whole = path(folder.join(name).to_str().unwrap());
@@ -142,7 +147,8 @@ fn from_root(folder: &Path, name: &str) -> String {
 ///
 /// An argument can be a literal, or a `concat!` that begins with the literal path of a folder. The second form embeds
 /// the files below this folder whose names occur as literals in the source file, with or without their extensions. A
-/// `concat!` that begins with `env!("OUT_DIR")` embeds a file that the build creates.
+/// `concat!` that begins with `env!("OUT_DIR")` embeds a file that the build creates, and one that begins with
+/// `env!("CARGO_MANIFEST_DIR")` and the path of a folder can embed all files below this folder of the crate.
 fn included(file: &str, text: &str) -> BTreeSet<String> {
     let folder = Path::new(file).parent().unwrap();
     let mut found = BTreeSet::new();
@@ -151,15 +157,19 @@ fn included(file: &str, text: &str) -> BTreeSet<String> {
             .or_else(|| rest.strip_prefix("bytes!("))
     });
     for argument in calls.map(argument) {
-        let parts = argument
-            .strip_prefix("concat!(")
-            .and_then(|rest| rest.split(',').next());
-        match parts.map(str::trim) {
-            None if is_literal(argument) => {
+        let parts = argument.strip_prefix("concat!(").unwrap_or_default();
+        let parts: Vec<&str> = parts.split(',').map(str::trim).collect();
+        match parts[..] {
+            _ if is_literal(argument) => {
                 found.insert(from_root(folder, argument.trim_matches('"')));
             }
-            Some("env!(\"OUT_DIR\")") => {}
-            Some(prefix) if is_literal(prefix) && prefix.ends_with("/\"") => {
+            ["env!(\"OUT_DIR\")", ..] => {}
+            ["env!(\"CARGO_MANIFEST_DIR\")", below, ..] if is_folder(below) => {
+                let (crate_folder, _) = file.split_once("/src/").unwrap();
+                let below = format!("{crate_folder}{}", below.trim_matches('"'));
+                found.extend(files_below(&from_root(Path::new(""), &below), ""));
+            }
+            [prefix, ..] if is_folder(prefix) => {
                 let prefix = from_root(folder, prefix.trim_matches('"'));
                 let mut files = files_below(&prefix, "");
                 files.retain(|file| {
@@ -197,12 +207,16 @@ fn embedded_files_are_found_in_all_forms_of_calls() {
     let readme = "include_bytes!(\n    \"../README.md\",\n)";
     let expected = ["game/README.md".to_owned()].into();
     assert_eq!(included("game/src/lib.rs", readme), expected);
+    let help = r#"include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/help/", $name))"#;
+    let found = included("cli/src/lib.rs", help);
+    assert!(found.contains("cli/help/run.txt"), "{found:?}");
     let built = r#"include_bytes!(concat!(env!("OUT_DIR"), "/a.bin"))"#;
     assert_eq!(included("game/src/lib.rs", built), BTreeSet::new());
     for unknown in [
         "$name",
         "concat!($folder, \"a.txt\")",
         "concat!(\"a\", $name)",
+        "concat!(env!(\"CARGO_MANIFEST_DIR\"), $name)",
     ] {
         let call = format!("include_str!({unknown})");
         let result = std::panic::catch_unwind(|| included("game/src/lib.rs", &call));

@@ -10,7 +10,6 @@ mod journal;
 mod method;
 mod parameter;
 mod search;
-pub mod text;
 
 pub use folder::{Objective, tune};
 pub use journal::{Journal, JournalError, MAX_EVALUATIONS, Measured};

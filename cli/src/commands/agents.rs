@@ -9,7 +9,6 @@ use clap::Subcommand;
 use hatebeam_agents::drop::{AGENTS, DropRun, play_games};
 use hatebeam_agents::json::drop_placements;
 use hatebeam_agents::options::DropOptions;
-use hatebeam_agents::text::drop as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, DropPlayer, SelectionRound, Series, select_weights};
 use hatebeam_host::stop_flag;
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = help!("agents"), arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
     command: AgentsCommand,
@@ -27,7 +26,7 @@ pub(crate) struct AgentsArgs {
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
     /// Play games with an agent
-    #[command(after_help = text::PLAY_HELP)]
+    #[command(after_help = help!("agents-play"))]
     Play {
         /// Agent that plays [default: none if --weights is given, or else heuristic]
         #[arg(long, value_name = "NAME", value_parser = agent_names(0))]
@@ -36,7 +35,7 @@ enum AgentsCommand {
         games: GamesArgs,
     },
     /// Play the same games with several agents
-    #[command(after_help = text::COMPARE_HELP)]
+    #[command(after_help = help!("agents-compare"))]
     Compare {
         /// Agents to compare
         #[arg(value_name = "AGENT", required = true, value_parser = agent_names(0))]
@@ -45,7 +44,7 @@ enum AgentsCommand {
         games: GamesArgs,
     },
     /// Tune the weights of an agent
-    #[command(after_help = text::TRAIN_HELP)]
+    #[command(after_help = help!("agents-train"))]
     Train {
         #[command(flatten)]
         tuning: TuningArgs,
@@ -59,7 +58,7 @@ enum AgentsCommand {
         options: DropOptions,
     },
     /// Remove the weights of an agent that do not make it better
-    #[command(after_help = text::SELECT_HELP)]
+    #[command(after_help = help!("agents-select"))]
     Select {
         /// Weights file to write, with zeros for the removed weights
         #[arg(value_name = "OUT")]
@@ -71,7 +70,7 @@ enum AgentsCommand {
         games: GamesArgs,
     },
     /// List the distinct actions of positions, with features and values
-    #[command(after_help = text::PLACEMENTS_HELP)]
+    #[command(after_help = help!("agents-placements"))]
     Placements {
         /// Read and print JSON objects; this is the only format
         #[arg(long)]

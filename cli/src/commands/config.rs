@@ -8,18 +8,8 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const HELP: &str = include_str!("../../help/config.txt").trim_ascii_end();
-
-const CHECK_HELP: &str = include_str!("../../help/config-check.txt").trim_ascii_end();
-
-const SHOW_HELP: &str = include_str!("../../help/config-show.txt").trim_ascii_end();
-
-const PATH_HELP: &str = include_str!("../../help/config-path.txt").trim_ascii_end();
-
-const INIT_HELP: &str = include_str!("../../help/config-init.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = help!("config"), arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,
@@ -28,16 +18,16 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Check the configuration file, and print the effective settings
-    #[command(after_help = CHECK_HELP)]
+    #[command(after_help = help!("config-check"))]
     Check(CheckArgs),
     /// Print the settings of commands and where each setting comes from
-    #[command(after_help = SHOW_HELP)]
+    #[command(after_help = help!("config-show"))]
     Show(ShowArgs),
     /// Print the path of the configuration file
-    #[command(after_help = PATH_HELP)]
+    #[command(after_help = help!("config-path"))]
     Path,
     /// Create a configuration file with every flag, commented out
-    #[command(after_help = INIT_HELP)]
+    #[command(after_help = help!("config-init"))]
     Init(InitArgs),
 }
 

@@ -7,10 +7,8 @@ use hatebeam_doctor::{Check, Verdict, local};
 use serde::Serialize;
 use std::path::PathBuf;
 
-const HELP: &str = include_str!("../../help/doctor.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("doctor"))]
 pub(crate) struct DoctorArgs {
     /// Folder whose disk to check, such as a worker's scratch directory [default: the folder of --state]
     #[arg(long, value_name = "DIR")]

@@ -11,10 +11,8 @@ use hatebeam_store::{DepthRecord, StoreError};
 use serde::Serialize;
 use std::time::Instant;
 
-const HELP: &str = include_str!("../../help/keyframes.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("keyframes"))]
 pub(crate) struct KeyframesArgs {
     /// Depth of the last well [default: the depth with the most lines cleared]
     #[arg(long, value_name = "DEPTH")]

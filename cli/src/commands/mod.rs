@@ -31,11 +31,9 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-const HELP: &str = include_str!("../../help/hatebeam.txt").trim_ascii_end();
-
 /// Beam search for HATETRIS records.
 #[derive(Debug, Parser)]
-#[command(name = "hatebeam", bin_name = "hatebeam", version, after_help = HELP, disable_help_subcommand = true)]
+#[command(name = "hatebeam", bin_name = "hatebeam", version, after_help = help!("hatebeam"), disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,

@@ -8,7 +8,6 @@ use clap::Subcommand;
 use hatebeam_agents::json::nes_placements;
 use hatebeam_agents::nes::{GameRules, LearningProgress, SEARCHES, learn, play_sets};
 use hatebeam_agents::options::{NesLearnOptions, NesOptions, NesPiecesOptions};
-use hatebeam_agents::text::nes as text;
 use hatebeam_agents::tuning::GamesObjective;
 use hatebeam_agents::{Contest, NesPlayer};
 use hatebeam_host::stop_flag;
@@ -17,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = help!("nes"), arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct NesArgs {
     #[command(subcommand)]
     command: NesCommand,
@@ -26,7 +25,7 @@ pub(crate) struct NesArgs {
 #[derive(Debug, Subcommand)]
 enum NesCommand {
     /// Play games with a search
-    #[command(after_help = text::PLAY_HELP)]
+    #[command(after_help = help!("nes-play"))]
     Play {
         /// Search that plays [default: none if --weights is given, or else bfs]
         #[arg(long, value_name = "NAME", value_parser = search_names(0))]
@@ -35,7 +34,7 @@ enum NesCommand {
         games: GamesArgs,
     },
     /// Play the same games with several searches
-    #[command(after_help = text::COMPARE_HELP)]
+    #[command(after_help = help!("nes-compare"))]
     Compare {
         /// Searches to compare
         #[arg(value_name = "SEARCH", required = true, value_parser = search_names(0))]
@@ -44,7 +43,7 @@ enum NesCommand {
         games: GamesArgs,
     },
     /// Tune the weights of a search
-    #[command(after_help = text::TRAIN_HELP)]
+    #[command(after_help = help!("nes-train"))]
     Train {
         #[command(flatten)]
         tuning: TuningArgs,
@@ -61,17 +60,17 @@ enum NesCommand {
         options: NesOptions,
     },
     /// Learn the weights of the search `learned` from games
-    #[command(after_help = text::LEARN_HELP)]
+    #[command(after_help = help!("nes-learn"))]
     Learn(NesLearnOptions),
     /// List the reachable placements of positions, with features and values on request
-    #[command(after_help = text::PLACEMENTS_HELP)]
+    #[command(after_help = help!("nes-placements"))]
     Placements {
         /// Read and print JSON objects; this is the only format
         #[arg(long)]
         json: bool,
     },
     /// Print the pieces of games
-    #[command(after_help = text::PIECES_HELP)]
+    #[command(after_help = help!("nes-pieces"))]
     Pieces(NesPiecesOptions),
 }
 

@@ -15,7 +15,6 @@ use hatebeam_agents::pc::{
     BestMove, BoardTable, HoldSlot, PcGame, PcPosition, best_move, best_text, chance_text, chances,
     counts_text,
 };
-use hatebeam_agents::text::pc as text;
 use hatebeam_host::stop_flag;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
@@ -24,7 +23,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = help!("pc"), arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct PcArgs {
     #[command(subcommand)]
     command: PcCommand,
@@ -33,7 +32,7 @@ pub(crate) struct PcArgs {
 #[derive(Debug, Subcommand)]
 enum PcCommand {
     /// List the reachable placements of positions
-    #[command(after_help = text::PLACEMENTS_HELP)]
+    #[command(after_help = help!("pc-placements"))]
     Placements {
         /// Read and print JSON objects; this is the only format
         #[arg(long)]
@@ -46,7 +45,7 @@ enum PcCommand {
     /// Find different perfect clears with the pieces of a queue
     Path(PathArgs),
     /// Play games of consecutive perfect clears
-    #[command(after_help = text::PLAY_HELP)]
+    #[command(after_help = help!("pc-play"))]
     Play {
         #[command(flatten)]
         options: StreakOptions,
@@ -54,7 +53,7 @@ enum PcCommand {
         series: SeriesArgs,
     },
     /// Follow a game piece by piece, with the chances of the moves that are still possible
-    #[command(after_help = text::FOLLOW_HELP)]
+    #[command(after_help = help!("pc-follow"))]
     Follow {
         /// Read and print JSON objects; this is the only format
         #[arg(long)]
@@ -69,7 +68,7 @@ enum PcCommand {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::SOLVE_HELP)]
+#[command(after_help = help!("pc-solve"))]
 struct SolveArgs {
     /// Pieces in order, as letters
     #[arg(value_name = "QUEUE")]
@@ -88,7 +87,7 @@ struct SolveArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::PATH_HELP)]
+#[command(after_help = help!("pc-path"))]
 struct PathArgs {
     #[command(flatten)]
     solve: SolveArgs,
@@ -98,7 +97,7 @@ struct PathArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::CHANCE_HELP, mut_args(refuse_without_seen))]
+#[command(after_help = help!("pc-chance"), mut_args(refuse_without_seen))]
 struct ChanceArgs {
     /// Pieces that the player sees: the held or current piece, then the next pieces [default: read JSON objects from
     /// standard input]
@@ -135,7 +134,7 @@ const TABLE_KICKS: &str =
     "Kick table: nokick, srs, srs+180j (Jstris), srs+180t or srsplus (TETR.IO)";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::TABLE_HELP, mut_arg("kicks", |kicks| kicks.help(TABLE_KICKS)))]
+#[command(after_help = help!("pc-table"), mut_arg("kicks", |kicks| kicks.help(TABLE_KICKS)))]
 struct TableArgs {
     /// File to write
     #[arg(value_name = "FILE")]

@@ -7,10 +7,8 @@ use hatebeam_search::perft::{LevelProgress, Perft};
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 
-const HELP: &str = include_str!("../../help/perft.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("perft"))]
 pub(crate) struct PerftArgs {
     /// Maximum number of pieces, 0 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]

@@ -16,8 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const HELP: &str = include_str!("../../help/solve.txt").trim_ascii_end();
-
 /// Default number of rows. A well with 10 columns and the standard number of rows has more cells than a search supports.
 const DEFAULT_ROWS: &str = "6";
 
@@ -25,7 +23,7 @@ const ROWS_HELP: &str =
     "Rows of the well below the bar, 1 to 16; the well can have at most 128 cells";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, mut_arg("rows", |rows| rows.default_value(DEFAULT_ROWS).help(ROWS_HELP)))]
+#[command(after_help = help!("solve"), mut_arg("rows", |rows| rows.default_value(DEFAULT_ROWS).help(ROWS_HELP)))]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     variant: VariantArgs,

@@ -11,7 +11,7 @@ use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::BeamObjective;
 use hatebeam_tune::{
-    Evaluation, MAX_EVALUATIONS, Method, Objective, SearchError, Settings, TunedWeight, text, tune,
+    Evaluation, MAX_EVALUATIONS, Method, Objective, SearchError, Settings, TunedWeight, tune,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = text::HELP)]
+#[command(after_help = help!("tune"))]
 pub(crate) struct TuneArgs {
     #[command(flatten)]
     tuning: TuningArgs,
@@ -57,7 +57,7 @@ impl TuneArgs {
         let objective = BeamObjective::new(
             &start,
             &self.tuning.tuned,
-            quiescence.unwrap_or(Quiescence::Off),
+            quiescence.unwrap_or_default(),
             widths,
             cancel,
         )?;

@@ -7,10 +7,8 @@ use anyhow::Context;
 use hatebeam_game::{Backward, Children, Emulator, Parent, Piece, Well};
 use serde::Serialize;
 
-const HELP: &str = include_str!("../../help/well.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("well"))]
 pub(crate) struct WellArgs {
     /// Well in hex, 48 digits at 10x16; `-` reads one well per line from standard input [default: standard input]
     #[arg(value_name = "HEX")]

@@ -18,10 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-const HELP: &str = include_str!("../../../help/coordinator.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("coordinator"))]
 pub(crate) struct CoordinatorArgs {
     /// Address to listen on for workers and clients
     #[arg(long, value_name = "ADDRESS", default_value = COORDINATOR)]

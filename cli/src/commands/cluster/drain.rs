@@ -8,10 +8,8 @@ use hatebeam_client::{Client, ClientError, call};
 use hatebeam_proto::v1;
 use tonic::Code;
 
-const HELP: &str = include_str!("../../../help/drain.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("drain"))]
 pub(crate) struct DrainArgs {
     /// Name of the worker, from the output of `hatebeam status`
     #[arg(value_name = "WORKER")]

@@ -9,10 +9,8 @@ use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 use hatebeam_runs::seconds_of_hours;
 
-const HELP: &str = include_str!("../../../help/limit.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("limit"))]
 #[command(group(ArgGroup::new("limits").required(true).multiple(true).args(["max_depth", "max_cost", "max_hours"])))]
 pub(crate) struct LimitArgs {
     /// Name of the run, or the beginning of the name

@@ -23,8 +23,6 @@ use tonic::Request;
 /// Maximum time that the coordinator may take to read back a game, that is, to find its wells in the stored depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(150);
 
-const HELP: &str = include_str!("../../../help/replays.txt").trim_ascii_end();
-
 const LIST_HELP: &str = "\
 Examples:
   hatebeam replays list --store s3://bucket/hatebeam
@@ -41,7 +39,7 @@ Examples:
   hatebeam replays pull --store /shared/hatebeam network-1000000-5f3a9c1e";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, disable_help_subcommand = true)]
+#[command(after_help = help!("replays"), disable_help_subcommand = true)]
 pub(crate) struct ReplaysArgs {
     #[command(subcommand)]
     command: ReplaysCommand,

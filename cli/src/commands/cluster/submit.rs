@@ -12,10 +12,8 @@ use hatebeam_proto::v1;
 use hatebeam_runs::{Retention, RunSpec, seconds_of_hours};
 use hatebeam_search::{EvaluatorKind, Network};
 
-const HELP: &str = include_str!("../../../help/submit.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("submit"))]
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
     spec: SpecArgs,

@@ -7,10 +7,8 @@ use anyhow::Context;
 use hatebeam_client::RunDisplay;
 use hatebeam_proto::v1;
 
-const HELP: &str = include_str!("../../../help/watch.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("watch"))]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     target: TargetArgs,

@@ -8,10 +8,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Game, decode, encode};
 use hatebeam_report::{Film, picture};
 
-const HELP: &str = include_str!("../../../help/replay-convert.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("replay-convert"))]
 pub(super) struct ConvertArgs {
     #[command(flatten)]
     input: ReplayInput,

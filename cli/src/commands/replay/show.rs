@@ -10,10 +10,8 @@ use hatebeam_player::{Timeline, picture, watch};
 use hatebeam_report::count;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-const HELP: &str = include_str!("../../../help/replay-show.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("replay-show"))]
 pub(super) struct ShowArgs {
     #[command(flatten)]
     input: ReplayInput,
