@@ -3,7 +3,8 @@
 
 use crate::games::{built_in_games, wells_of_game};
 use hatebeam_search::{
-    EvaluatorError, EvaluatorKind, EvaluatorSpec, MAX_HEADER_BYTES, Network, Quiescence, Weights,
+    EvaluatorError, EvaluatorKind, EvaluatorSpec, MAX_HEADER_BYTES, Network, NetworkError,
+    Quiescence, Weights,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -167,7 +168,7 @@ pub struct BeamRecipe {
     /// Minimum and maximum width. The logarithm of the width is drawn uniformly.
     pub widths: [usize; 2],
     /// Quiescence search of the evaluator.
-    #[serde(default = "off")]
+    #[serde(default)]
     pub quiescence: Quiescence,
     /// Factor by which the noise added to the scores is multiplied.
     pub noise: f64,
@@ -224,10 +225,6 @@ fn is_false(setting: &bool) -> bool {
 /// Recipes without the setting `clears` are written as before it existed.
 fn is_true(setting: &bool) -> bool {
     *setting
-}
-
-fn off() -> Quiescence {
-    Quiescence::Off
 }
 
 /// An evaluator for the beams of a training run.
@@ -326,8 +323,13 @@ impl Default for Recipe {
 pub enum RecipeError {
     /// The text is not a valid recipe in TOML.
     // The error is a source, so the message does not contain it.
-    #[error("the recipe is not valid")]
+    #[error(
+        "the recipe is not valid TOML with the settings of a recipe, which docs/recipes.md lists"
+    )]
     Toml(#[from] toml::de::Error),
+    /// The bytes are a network that cannot be read.
+    #[error(transparent)]
+    NetworkFile(#[from] NetworkError),
     /// The header of a network contains no recipe that this version can read.
     #[error("the recipe in the network's header is not valid: {0}")]
     Header(String),
@@ -385,10 +387,11 @@ impl Recipe {
     /// # Errors
     /// Returns [`RecipeError`] if the bytes contain no valid recipe.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recipe, RecipeError> {
-        if let Ok(network) = Network::decode(bytes) {
-            return Recipe::of_network(&network);
+        match Network::decode(bytes) {
+            Ok(network) => Recipe::of_network(&network),
+            Err(NetworkError::Magic) => Recipe::from_toml(&String::from_utf8_lossy(bytes)),
+            Err(error) => Err(error.into()),
         }
-        Recipe::from_toml(&String::from_utf8_lossy(bytes))
     }
 
     /// Reads the recipe in the header of a trained network.

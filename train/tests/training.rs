@@ -5,12 +5,12 @@
 use hatebeam_files::FolderLockError;
 use hatebeam_game::{Emulator, Enemy, Geometry, Rules, Well, decode, play, replay_of_wells};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
-    ShardLayout, Step,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, NetworkError, Node, NodeWell,
+    Quiescence, ShardLayout, Step,
 };
 use hatebeam_train::{
-    Beam, BeamRecipe, BeamSettings, ExamRecipe, Noise, Player, Recipe, TrainError, Trainer,
-    TrainingFolder, exact_game, examine, label_beam, lifetimes, run_beam,
+    Beam, BeamRecipe, BeamSettings, ExamRecipe, Noise, Player, Recipe, RecipeError, TrainError,
+    Trainer, TrainingFolder, exact_game, examine, label_beam, lifetimes, run_beam,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -585,6 +585,38 @@ fn recipe_is_read_from_network_and_from_toml() {
     );
     assert_eq!(Recipe::from_bytes(TINY.as_bytes()).unwrap(), recipe);
     assert!(Recipe::from_bytes(b"\xff\x00").is_err());
+    let mut damaged = trainer.network().encode();
+    damaged[100] ^= 1;
+    let error = Recipe::from_bytes(&damaged).unwrap_err();
+    assert_eq!(error, RecipeError::NetworkFile(NetworkError::Digest));
+}
+
+#[test]
+fn documentation_lists_all_settings_of_recipes() {
+    let documentation = include_str!("../../docs/recipes.md");
+    let stage = "[[stages]]\ngenerations = 1\nbeams = []\n";
+    for unknown in [
+        "unknown = 1".to_owned(),
+        "[publish]\nunknown = 1".to_owned(),
+        "[own_games]\nunknown = 1".to_owned(),
+        "[exam]\nunknown = 1".to_owned(),
+        "[[games]]\nunknown = 1".to_owned(),
+        format!("{stage}unknown = 1"),
+        format!("{stage}[stages.lookahead]\nunknown = 1"),
+        "[[stages]]\ngenerations = 1\n[[stages.beams]]\nunknown = 1".to_owned(),
+    ] {
+        let RecipeError::Toml(error) = Recipe::from_toml(&unknown).unwrap_err() else {
+            panic!("the recipe has an unknown setting: {unknown}");
+        };
+        // The error names the settings that exist: expected one of `seed`, `initial`, ...
+        let (_, settings) = error.message().split_once("expected ").unwrap();
+        let settings: Vec<&str> = settings.split('`').skip(1).step_by(2).collect();
+        assert!(settings.len() > 1, "{error}");
+        for setting in settings {
+            let name = format!("`{setting}`");
+            assert!(documentation.contains(&name), "{name}");
+        }
+    }
 }
 
 #[test]

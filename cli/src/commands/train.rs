@@ -7,16 +7,14 @@ use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
 use hatebeam_search::MAX_NETWORK_BYTES;
 use hatebeam_telemetry::ProgressLine;
-use hatebeam_train::{
-    NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, TRAIN_HELP, Trainer, TrainingFolder,
-};
+use hatebeam_train::{NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, Trainer, TrainingFolder};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = TRAIN_HELP)]
+#[command(after_help = help!("train"))]
 pub(crate) struct TrainArgs {
     /// Folder for the network and its training state; a training that the folder already contains is resumed
     #[arg(value_name = "FOLDER", value_parser = folder_parser())]
