@@ -5,7 +5,8 @@
 use crate::args::ReplayInput;
 use crate::output::{self, CANNOT_WRITE, Failure};
 use anyhow::{Context, anyhow, bail, ensure};
-use hatebeam_game::{Encoding, Geometry, Key, Well, decode};
+use hatebeam_game::{Encoding, Geometry, Key, Record, Well, decode};
+use hatebeam_report::count;
 use serde::Serialize;
 use std::fmt;
 use std::fs::File;
@@ -96,16 +97,16 @@ impl Replay {
                 "{source}: character {position}, {character:?}, is not valid in a replay: to read a file, pass --file"
             );
         }
+        if replay.is_err()
+            && let many @ 2.. = replays_in(&text)
+        {
+            bail!("{source} contains {many} replays, one per line: pass one of them");
+        }
         replay.with_context(|| match source {
             Source::Argument(path) if Path::new(path).is_file() => {
                 format!("{source} (it is the name of a file: pass it with --file)")
             }
-            _ => match replays_in(&text) {
-                0 | 1 => source.to_string(),
-                many => {
-                    format!("{source} (it contains {many} replays, one per line: pass one of them)")
-                }
-            },
+            _ => source.to_string(),
         })
     }
 }
@@ -142,6 +143,25 @@ pub(crate) fn read_replays(path: &Path) -> anyhow::Result<Vec<(usize, Vec<Key>)>
             Ok((number, keys))
         })
         .collect()
+}
+
+/// Describes the keys of a replay after the end of its game.
+pub(crate) fn ignored_keys(record: &Record) -> String {
+    format!(
+        "ignored {} after key {}, which ended the game with piece {}",
+        count(record.keys_unused as u64, "key"),
+        record.keys_used,
+        record.turns.len()
+    )
+}
+
+/// Warns if a replay has more keys after the end of its game than the one that may be padding of its encoding. The game of a
+/// damaged replay often ends early. `name` says where the replay comes from.
+pub(crate) fn warn_of_ignored_keys(name: impl fmt::Display, record: &Record) {
+    if record.keys_unused > 1 {
+        let ignored = ignored_keys(record);
+        output::warn(format_args!("{name}: {ignored}: the replay may be damaged"));
+    }
 }
 
 /// Reads a file with one well in hex per line, up to a maximum number of lines. Returns `None` if there is no such file.

@@ -1,5 +1,6 @@
 //! Arguments that select the state folder and a run in it.
 
+use crate::args::folder_parser;
 use anyhow::{Context, anyhow, bail};
 use hatebeam_runs::{Run, RunError, StateFolder};
 use hatebeam_store::StoreError;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StateArgs {
     /// Folder for runs and replays [default: $XDG_STATE_HOME/hatebeam, or else ~/.local/state/hatebeam]
-    #[arg(long, value_name = "DIR", env = "HATEBEAM_STATE")]
+    #[arg(long, value_name = "DIR", env = "HATEBEAM_STATE", value_parser = folder_parser())]
     state: Option<PathBuf>,
 }
 
@@ -108,10 +109,14 @@ impl LocalRunArgs {
         Ok(self.state.state()?.find(&self.run)?)
     }
 
-    /// Converts an error of opening the run. Adds the folder, and the remedy if the run is damaged.
+    /// Converts an error of opening the run. Adds the folder if the error does not name it, and the remedy if the run is damaged.
     pub(crate) fn opening_error(&self, error: RunError, dir: &Path) -> anyhow::Error {
         let error = self.state.opening_error(error, dir);
-        error.context(dir.display().to_string())
+        let dir = dir.display().to_string();
+        match format!("{error:#}").contains(&dir) {
+            true => error,
+            false => error.context(dir),
+        }
     }
 
     pub(crate) fn open_read_only(&self) -> anyhow::Result<Run> {

@@ -53,7 +53,7 @@ pub enum StoreError {
         reason: String,
     },
     /// The run is already open for writing, usually in another process.
-    #[error("the run in {} is in use by another process", dir.display())]
+    #[error("the run in {} is in use by another process: wait for it, or stop it", dir.display())]
     InUse {
         /// The run's folder.
         dir: PathBuf,
@@ -65,7 +65,7 @@ pub enum StoreError {
         dir: PathBuf,
     },
     /// The folder does not contain a run.
-    #[error("{} contains no run", dir.display())]
+    #[error("{} contains no run: list the runs with `hatebeam runs`", dir.display())]
     NoRun {
         /// The folder.
         dir: PathBuf,

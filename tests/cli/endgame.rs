@@ -32,7 +32,11 @@ fn endgame_improves_game_with_bad_end() {
     let cut = keys.trim().len() * 9 / 10;
     let spoiled = format!("{}{}", &keys[..cut], "D".repeat(400));
     let spoiled = file("spoiled.txt", spoiled.as_bytes());
-    let found = json(&["--file", &spoiled, "--nodes", "300000"]);
+    let run_of = |args: &[&str]| run(&[&["endgame", "--json"], args].concat());
+    let searched = run_of(&["--file", &spoiled, "--nodes", "300000"]);
+    let damaged = "the replay may be damaged";
+    assert!(searched.err.contains(damaged), "{}", searched.err);
+    let found: Value = serde_json::from_str(&searched.out).unwrap();
     let score = found["score"].as_u64().unwrap();
     let was = found["was"].as_u64().unwrap();
     assert!(score > was, "{score} {was}");

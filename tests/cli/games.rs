@@ -480,7 +480,10 @@ fn page_writes_files_or_reports_unwritable_folder() {
     assert!(module.starts_with(b"\0asm"));
     assert!(fs::metadata(format!("{folder}/network.bin")).unwrap().len() > 1_000_000);
     let file = format!("{folder}/index.html");
-    let error = run(&["page", "--out", &file]).error(1);
+    let error = run(&["page", "--out", &file]).error(2);
+    assert!(error.contains("is a file: name a folder"), "{error}");
+    let below = format!("{file}/pages");
+    let error = run(&["page", "--out", &below]).error(1);
     assert!(error.contains("cannot write the pages to"), "{error}");
 }
 

@@ -76,6 +76,19 @@ fn help_paragraphs_have_no_hard_line_breaks() {
     }
 }
 
+#[test]
+fn indented_lines_of_help_are_not_wrapped() {
+    for (name, command) in all_commands() {
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        // Commands must not be broken, because users copy them.
+        let indented = |line: &&str| line.starts_with(' ') && !line.contains("hatebeam ");
+        for line in help.lines().filter(indented) {
+            assert!(line.chars().count() <= 100, "{name}: {line}");
+        }
+    }
+}
+
 /// Returns a valid value of a flag as TOML, and the command-line argument that sets the flag to this value.
 fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
     let name = flag.get_long().unwrap();

@@ -93,7 +93,7 @@ fn keys_after_end_of_game_cause_warning() {
         let run = run(&["replay", "verify", &(nine_drops() + extra)]);
         assert_eq!(
             run.err,
-            format!("warning: ignored {counted} after key 90, which ended the game\n")
+            format!("warning: ignored {counted} after key 90, which ended the game with piece 9\n")
         );
         assert!(
             run.results()
@@ -251,7 +251,7 @@ fn directory_missing_file_and_large_input_are_refused() {
     let several = file("several.txt", b"# Two games.\nDDD\nRDDD\n");
     let error = run(&["replay", "verify", "--from", "hex", "--file", &several]).error(1);
     assert!(
-        error.contains("it contains 2 replays, one per line"),
+        error.contains("contains 2 replays, one per line"),
         "{error}"
     );
 

@@ -256,7 +256,7 @@ fn invalid_options_are_refused() {
             (&["--quiescence", "loud"], 2, "off"),
             (&["--keep", "7"], 2, "2 to 6"),
             (&["--keep", "1"], 2, "2 to 6"),
-            (&["--keep", "4", "--loops", "exact"], 1, "use --keep all"),
+            (&["--keep", "4", "--loops", "exact"], 1, "pass --keep all"),
             (&["--name", "../x"], 2, "a name has"),
             (
                 &["--columns", "3"],

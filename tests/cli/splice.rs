@@ -100,6 +100,14 @@ fn game_is_printed_although_a_file_cannot_be_written() {
 }
 
 #[test]
+fn keys_after_the_end_of_a_game_cause_a_warning() {
+    let long = file("splice-long.txt", ("D".repeat(90) + "LLLUU").as_bytes());
+    let spliced = run(&["splice", &long, "--steps", "1"]);
+    let expected = "line 1: ignored 5 keys after key 90, which ended the game with piece 9";
+    assert!(spliced.err.contains(expected), "{}", spliced.err);
+}
+
+#[test]
 fn unusable_files_are_refused() {
     let empty = file("splice-empty.txt", b"# no game\n\n");
     let broken = file("splice-broken.txt", b"# one game\nnot a replay!\n");

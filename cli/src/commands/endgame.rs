@@ -1,7 +1,7 @@
 //! `hatebeam endgame`: search all possible endings of a game for the best one.
 
 use crate::args::{ReplayInput, VariantArgs, number_in};
-use crate::input::Replay;
+use crate::input::{Replay, warn_of_ignored_keys};
 use crate::output::{self, Failure};
 use anyhow::{Context, ensure};
 use hatebeam_game::{Emulator, Encoding, Enemy, Geometry, Well, encode, play};
@@ -14,10 +14,8 @@ use serde::Serialize;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const HELP: &str = include_str!("../../help/endgame.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("endgame"))]
 pub(crate) struct EndgameArgs {
     #[command(flatten)]
     input: ReplayInput,
@@ -88,6 +86,7 @@ impl EndgameArgs {
             Start::Well(well) => search.from_well(well)?,
             Start::Replay(replay) => {
                 let record = play(geometry, rules, Enemy::Hatetris, &replay.keys);
+                warn_of_ignored_keys("the replay", &record);
                 was = Some(record.score);
                 let pieces = record.turns.len();
                 let mut continues = |piece: usize, score: u32| {

@@ -1,6 +1,7 @@
 //! `hatebeam completions` and `hatebeam man`: generate shell completions and manual pages from the definition of the
 //! command line.
 
+use crate::args::folder_parser;
 use crate::output;
 use anyhow::Context;
 use clap::Command;
@@ -11,8 +12,6 @@ use hatebeam_report::count;
 use std::fs;
 use std::path::PathBuf;
 
-const COMPLETIONS_HELP: &str = include_str!("../../help/manual-completions.txt").trim_ascii_end();
-
 const MAN_HELP: &str = "\
 Each command has its own page, such as hatebeam-run(1) or hatebeam-runs-show(1).
 
@@ -21,7 +20,7 @@ Examples:
   hatebeam man --out ~/.local/share/man/man1";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = COMPLETIONS_HELP)]
+#[command(after_help = help!("manual-completions"))]
 pub(crate) struct CompletionsArgs {
     /// Shell that reads the script
     #[arg(value_name = "SHELL")]
@@ -32,7 +31,7 @@ pub(crate) struct CompletionsArgs {
 #[command(after_help = MAN_HELP)]
 pub(crate) struct ManArgs {
     /// Write the pages of all commands to this folder, created if necessary [default: print the page hatebeam(1)]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     out: Option<PathBuf>,
 }
 

@@ -1,5 +1,6 @@
 //! `hatebeam page`: write web pages for playing the games.
 
+use crate::args::folder_parser;
 use crate::output;
 use anyhow::Context;
 use hatebeam_page::FILES;
@@ -20,7 +21,7 @@ Examples:
 #[command(after_help = HELP)]
 pub(crate) struct PageArgs {
     /// Folder for the files; existing files with the same names are overwritten
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     out: PathBuf,
 }
 

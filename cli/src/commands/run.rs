@@ -26,15 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
-/// Assumed number of depths of a run without --max-depth. The estimate of the run's disk space uses it.
-const DEPTHS: u32 = 300;
-
-const RUN_HELP: &str = include_str!("../../help/run.txt").trim_ascii_end();
-
-const RESUME_HELP: &str = include_str!("../../help/resume.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = RUN_HELP)]
+#[command(after_help = help!("run"))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     spec: SpecArgs,
@@ -46,7 +39,7 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = RESUME_HELP)]
+#[command(after_help = help!("resume"))]
 pub(crate) struct ResumeArgs {
     /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
@@ -219,7 +212,10 @@ impl SearchArgs {
             + memory_of_quiescence(width, spec.evaluator.quiescence);
         let depths = self
             .max_depth
-            .map_or(DEPTHS, |max| max.saturating_sub(spec.start_depth()))
+            .map_or_else(
+                || spec.loops.usual_depths(),
+                |max| max.saturating_sub(spec.start_depth()),
+            )
             .max(1);
         let disk = |keep| disk_needed(width, depths, keep);
         let free = free_bytes(state.root())?;

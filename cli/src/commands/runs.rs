@@ -18,20 +18,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-const HELP: &str = include_str!("../../help/runs.txt").trim_ascii_end();
-
-const LIST_HELP: &str = include_str!("../../help/runs-list.txt").trim_ascii_end();
-
-const SHOW_HELP: &str = include_str!("../../help/runs-show.txt").trim_ascii_end();
-
-const REPORT_HELP: &str = include_str!("../../help/runs-report.txt").trim_ascii_end();
-
-const REPAIR_HELP: &str = include_str!("../../help/runs-repair.txt").trim_ascii_end();
-
-const RM_HELP: &str = include_str!("../../help/runs-rm.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(after_help = help!("runs"), args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
@@ -42,19 +30,19 @@ pub(crate) struct RunsArgs {
 #[derive(Debug, Subcommand)]
 enum RunsCommand {
     /// List the runs (default)
-    #[command(after_help = LIST_HELP)]
+    #[command(after_help = help!("runs-list"))]
     List(ListArgs),
     /// Print a run's specification, progress and depths
-    #[command(after_help = SHOW_HELP)]
+    #[command(after_help = help!("runs-show"))]
     Show(ShowArgs),
     /// Write an HTML report with a run's plots and its best game
-    #[command(after_help = REPORT_HELP)]
+    #[command(after_help = help!("runs-report"))]
     Report(ReportArgs),
     /// Check the stored data of a run, and recompute damaged depths
-    #[command(after_help = REPAIR_HELP)]
+    #[command(after_help = help!("runs-repair"))]
     Repair(RepairArgs),
     /// Remove a run and its data; its replays are kept
-    #[command(after_help = RM_HELP)]
+    #[command(after_help = help!("runs-rm"))]
     Rm(RmArgs),
 }
 

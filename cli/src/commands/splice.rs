@@ -1,7 +1,7 @@
 //! `hatebeam splice`: find a longer game among the wells of given games.
 
 use crate::args::{ThreadsArgs, number_in};
-use crate::input::{read_replays, read_wells};
+use crate::input::{read_replays, read_wells, warn_of_ignored_keys};
 use crate::output::{self, Failure, OutputFile};
 use anyhow::{Context, ensure};
 use hatebeam_game::{
@@ -17,10 +17,8 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const HELP: &str = include_str!("../../help/splice.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("splice"))]
 pub(crate) struct SpliceArgs {
     /// Files with one replay per line, such as `own-games.txt` of a training
     #[arg(value_name = "FILE", required = true)]
@@ -224,8 +222,10 @@ fn games_in(file: &Path) -> anyhow::Result<Vec<Record>> {
     let mut games = Vec::new();
     for (number, keys) in read_replays(file)? {
         let game = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+        let name = || format!("{}, line {number}", file.display());
         game.check(Geometry::STANDARD, Rules::default(), &keys)
-            .with_context(|| format!("{}, line {number}", file.display()))?;
+            .with_context(name)?;
+        warn_of_ignored_keys(name(), &game);
         games.push(game);
     }
     Ok(games)

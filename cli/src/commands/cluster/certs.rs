@@ -1,5 +1,6 @@
 //! `hatebeam certs`: create the certificates and tokens of a cluster.
 
+use crate::args::folder_parser;
 use crate::output::{self, Failure};
 use anyhow::bail;
 use hatebeam_net::certs::{CLIENT, MAX_DAYS, MEMBERS, Made, Options, make};
@@ -9,13 +10,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const HELP: &str = include_str!("../../../help/certs.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("certs"))]
 pub(crate) struct CertsArgs {
     /// Folder for the files, created if necessary
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     out: PathBuf,
     /// Validity of the certificates in days; the CA is valid for ten years
     #[arg(long, value_name = "N", default_value_t = 365)]

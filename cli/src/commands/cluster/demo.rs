@@ -1,22 +1,20 @@
 //! `hatebeam demo`: run a small search in a cluster on this machine.
 
-use crate::args::parse_wells;
+use crate::args::{folder_parser, parse_wells};
 use crate::output::{self, Failure};
 use hatebeam_demo::{Demo, DemoError, Message};
 use hatebeam_host::stop_flag;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-const HELP: &str = include_str!("../../../help/demo.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("demo"))]
 pub(crate) struct DemoArgs {
     /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
     /// Folder for all files, created if necessary [default: a temporary folder]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     dir: Option<PathBuf>,
     /// Open the run's dashboard page in a browser
     #[arg(long)]

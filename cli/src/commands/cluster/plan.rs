@@ -20,10 +20,8 @@ use std::time::UNIX_EPOCH;
 /// Allowed range of numbers that must be positive.
 const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
 
-const HELP: &str = include_str!("../../../help/plan.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("plan"))]
 pub(crate) struct PlanArgs {
     /// Width of the beam: the maximum number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", value_parser = parse_wells)]
@@ -161,18 +159,18 @@ impl PlanArgs {
         let evaluator = self.evaluator.load()?;
         let loops = self.loops.unwrap_or_else(|| default_loops(evaluator));
         let measured = ModelInputs::measured(evaluator, self.quiescence, program_constants());
-        let (measured, keep, depths) = match loops {
-            LoopRule::Ignore => (measured, Retention::default_for(self.width), 250),
+        let (measured, keep) = match loops {
+            LoopRule::Ignore => (measured, Retention::default_for(self.width)),
             LoopRule::Exact => {
                 let exact = measured.with_loop_rule(MEMORY_OF_LOOPS_PER_WELL);
-                (exact, Retention::All, 2000)
+                (exact, Retention::All)
             }
         };
         let keep = self.keep.unwrap_or(keep);
         if loops == LoopRule::Exact && keep != Retention::All {
             return Err(SpecError::Keep(keep).into());
         }
-        let depths = self.depths.unwrap_or(depths);
+        let depths = self.depths.unwrap_or_else(|| loops.usual_depths());
         let time_warning = match (loops, self.quiescence) {
             (LoopRule::Exact, _) => Some(
                 "the times do not include the loop rule, which took 19 % with two workers and 20,000 wells",

@@ -44,7 +44,9 @@ pub(super) async fn manifests(objects: &Objects) -> anyhow::Result<Vec<Manifest>
 pub(super) fn named(all: &[Manifest], run: &str) -> anyhow::Result<Manifest> {
     let found = find_by_name(all, |manifest| &manifest.name, run);
     found.cloned().map_err(|error| match error {
-        NameError::Unknown(_) => anyhow!("{error} in the object store"),
+        NameError::Unknown(_) => {
+            anyhow!("{error} in the object store: list its runs with `hatebeam runs --store URL`")
+        }
         error => error.into(),
     })
 }

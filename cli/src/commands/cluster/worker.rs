@@ -2,7 +2,7 @@
 
 use super::args::{CoordinatorAddressArgs, block_on};
 use super::server::ServerArgs;
-use crate::args::ThreadsArgs;
+use crate::args::{ThreadsArgs, folder_parser};
 use anyhow::{Context, bail};
 use hatebeam_host::{
     available_memory, create_scratch, is_shared, memory_in_use, process_name, stop_channel,
@@ -14,14 +14,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-const HELP: &str = include_str!("../../../help/worker.txt").trim_ascii_end();
-
 /// Help of --log-format, whose example for the coordinator names another module.
 const LOG_FORMAT_HELP: &str = "Format of log lines; the variable HATEBEAM_LOG selects levels and modules, such as debug or \
                                hatebeam_worker=debug,info";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, mut_arg("log_format", |format| format.help(LOG_FORMAT_HELP)))]
+#[command(after_help = help!("worker"), mut_arg("log_format", |format| format.help(LOG_FORMAT_HELP)))]
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     address: CoordinatorAddressArgs,
@@ -41,7 +39,7 @@ pub(crate) struct WorkerArgs {
     threads: ThreadsArgs,
     /// Scratch directory; the worker deletes its folder `tables` when it joins a search [default:
     /// $TMPDIR/hatebeam-worker-NAME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     dir: Option<PathBuf>,
     /// Compress the data sent to other workers; use this if the network limits the speed of the search
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! Playing a replay against an enemy, and checking whether it is a valid and complete game.
 
 use crate::args::MatchArgs;
-use crate::input::Replay;
+use crate::input::{Replay, ignored_keys};
 use crate::output;
 use anyhow::bail;
 use hatebeam_game::{Encoding, Key, Record, ReplayFault, play};
@@ -52,11 +52,7 @@ impl PlayedReplay {
             ));
         }
         if record.keys_unused > usize::from(self.has_padding()) {
-            output::warn(format_args!(
-                "ignored {} after key {}, which ended the game",
-                count(record.keys_unused as u64, "key"),
-                record.keys_used
-            ));
+            output::warn(ignored_keys(record));
         }
     }
 

@@ -8,10 +8,8 @@ use anyhow::bail;
 use hatebeam_game::Enemy;
 use serde::Serialize;
 
-const HELP: &str = include_str!("../../../help/replay-verify.txt").trim_ascii_end();
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("replay-verify"))]
 pub(super) struct VerifyArgs {
     #[command(flatten)]
     input: ReplayInput,
