@@ -49,15 +49,27 @@ impl Table {
         let end = self.offset.saturating_add(self.bytes);
         let key = format!("{RUNS}/{run}/{}", self.key);
         let bytes = objects.get_range(&key, self.offset..end).await?;
-        let found = Stored::of(&bytes);
-        if found.bytes != self.bytes || found.checksum.to_string() != self.checksum {
-            return Err(ManifestError::Damaged(format!(
-                "table at byte {} of {key} has {found} instead of {} bytes with checksum {}",
-                self.offset, self.bytes, self.checksum
-            )));
-        }
+        let name = || format!("table at byte {} of {key}", self.offset);
+        check(&bytes, self.bytes, &self.checksum, name)?;
         Ok(bytes)
     }
+}
+
+/// Returns an error with the name of an object if its contents differ from those that were written.
+fn check(
+    bytes: &Bytes,
+    expected: u64,
+    checksum: &str,
+    name: impl Fn() -> String,
+) -> Result<(), ManifestError> {
+    let found = Stored::of(bytes);
+    if found.bytes == expected && found.checksum.to_string() == checksum {
+        return Ok(());
+    }
+    Err(ManifestError::Damaged(format!(
+        "{} has {found} instead of {expected} bytes with checksum {checksum}",
+        name()
+    )))
 }
 
 /// The contents of a list of tables: the tables of a depth, and what a game that is read back through them needs.
@@ -120,13 +132,7 @@ impl TableList {
     pub async fn read(&self, objects: &Objects, run: &str) -> Result<DepthTables, ManifestError> {
         let key = format!("{RUNS}/{run}/{}", self.key);
         let (bytes, _) = objects.get(&key).await?;
-        let found = Stored::of(&bytes);
-        if found.bytes != self.bytes || found.checksum.to_string() != self.checksum {
-            return Err(ManifestError::Damaged(format!(
-                "{key} has {found} instead of {} bytes with checksum {}",
-                self.bytes, self.checksum
-            )));
-        }
+        check(&bytes, self.bytes, &self.checksum, || key.clone())?;
         DepthTables::parse(&bytes)
             .map_err(|error| ManifestError::Damaged(format!("{key}: {error}")))
     }

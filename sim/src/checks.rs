@@ -10,9 +10,9 @@ use crate::trace::Trace;
 use bytes::Bytes;
 use hatebeam_game::{Enemy, decode, play};
 use hatebeam_objects::faults::{Call, Operation};
-use hatebeam_objects::{Memory, ObjectError, Objects, Options, Stored};
+use hatebeam_objects::{Memory, ObjectError, Objects, Options};
 use hatebeam_runs::{
-    DepthTables, EndReason, LEASE, Manifest, RUNS, Retention, RunState, TableList,
+    EndReason, LEASE, Manifest, RUNS, Retention, RunState, TableList, VersionedManifest,
 };
 use hatebeam_search::ChangedPiece;
 use manifests::{changes, check_owner, check_record};
@@ -323,8 +323,8 @@ impl Checker {
         if self.is_damaged(run) {
             return;
         }
-        let wrong = match self.read_manifest(run).await {
-            Ok(manifest) => self.compare(writers, run, manifest).await,
+        let wrong = match VersionedManifest::load(&self.direct, run, true).await {
+            Ok(found) => self.compare(writers, run, found.manifest).await,
             // The manifest has never been written.
             Err(_) if self.manifest(run).is_none() => return,
             Err(reason) => vec![format!("the manifest cannot be read: {reason}")],
@@ -416,16 +416,6 @@ impl Checker {
         self.seen().quiet_since = Some(Instant::now());
     }
 
-    async fn read_manifest(&self, run: &str) -> Result<Manifest, String> {
-        let key = format!("{RUNS}/{run}/manifest.json");
-        let (bytes, _) = self
-            .direct
-            .get(&key)
-            .await
-            .map_err(|error| error.to_string())?;
-        serde_json::from_slice(&bytes).map_err(|error| error.to_string())
-    }
-
     /// Checks all depths except the first `before` ones, and updates the referenced keys. Returns the violations.
     async fn saw_depths(
         &self,
@@ -439,7 +429,6 @@ impl Checker {
         };
         let mut wrong = Vec::new();
         let may_differ = self.seen().may_differ;
-        let prefix = known.manifest.prefix();
         let last = known.manifest.last().map_or(0, |last| last.record.depth);
         known.referenced.retain(|depth, _| *depth <= last);
         for (at, depth) in known.manifest.depths.iter().enumerate() {
@@ -457,7 +446,7 @@ impl Checker {
             let Some(list) = depth.tables.as_ref().filter(|_| depth.record.kept) else {
                 continue;
             };
-            match self.referenced(&prefix, list).await {
+            match self.referenced(&known.manifest, list).await {
                 Ok(Referenced { keys, changed }) => {
                     let expected = oracle
                         .record(number)
@@ -477,21 +466,15 @@ impl Checker {
 
     /// Returns what the list of a depth's tables references. Returns an error if one of these objects is missing, if the
     /// list does not match the manifest, or if an object is too short for its table.
-    async fn referenced(&self, prefix: &str, list: &TableList) -> Result<Referenced, String> {
-        let key = format!("{prefix}/{}", list.key);
-        let (bytes, _) = self
-            .direct
-            .get(&key)
-            .await
-            .map_err(|error| error.to_string())?;
-        let found = Stored::of(&bytes);
-        if found.bytes != list.bytes || found.checksum.to_string() != list.checksum {
-            return Err(format!(
-                "{key} does not match its entry in the manifest: {found}"
-            ));
-        }
-        let list: DepthTables = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
-        let mut keys = BTreeSet::from([key]);
+    async fn referenced(
+        &self,
+        manifest: &Manifest,
+        list: &TableList,
+    ) -> Result<Referenced, String> {
+        let prefix = manifest.prefix();
+        let mut keys = BTreeSet::from([format!("{prefix}/{}", list.key)]);
+        let list = list.read(&self.direct, &manifest.name).await;
+        let list = list.map_err(|error| error.to_string())?;
         for table in list.tables {
             let key = format!("{prefix}/{}", table.key);
             let size = self

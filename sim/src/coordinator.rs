@@ -2,7 +2,6 @@
 
 use crate::inbox::Sink;
 use crate::machine::{Exit, Machine, Program};
-use crate::network::NodeId;
 use crate::process::Process;
 use crate::serving::Serving;
 use crate::world::World;
@@ -27,18 +26,6 @@ const LOST_AFTER: Duration = Duration::from_secs(3);
 
 /// The program that a coordinator's machine runs.
 pub(crate) struct CoordinatorProgram(pub(crate) Arc<World>);
-
-/// Guard that removes a coordinator from [`World::serving`] when its process ends for any reason.
-struct Listed {
-    world: Arc<World>,
-    node: NodeId,
-}
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        self.world.serving.lock().remove(&self.node);
-    }
-}
 
 /// Minimum number of wells per shard. It is small, so that the narrow runs of the simulation split shards.
 const MIN_SHARD_WELLS: usize = 1;
@@ -90,10 +77,7 @@ impl Program for CoordinatorProgram {
             is_closed: AtomicBool::new(false),
         };
         let settings = settings(machine, objects, world, sink);
-        let listed = Listed {
-            world: Arc::clone(world),
-            node: machine.node,
-        };
+        let (node, listing) = (machine.node, Arc::clone(&world.serving));
         let stopped = stop.clone();
         let (of, of_machine, of_process) = (env.clone(), Arc::clone(machine), Arc::clone(process));
         let running = env.spawn(async move {
@@ -105,8 +89,7 @@ impl Program for CoordinatorProgram {
                 env: of,
                 coordinator,
             };
-            let node = listed.node;
-            listed.world.serving.lock().insert(node, serving);
+            let listed = listing.add(node, serving);
             let stopped = Box::pin(async move {
                 let _ = stop.wait_for(|stop| *stop).await;
             });

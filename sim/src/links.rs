@@ -218,7 +218,7 @@ impl PeerLink for ToPeers {
             .network
             .reach(here.machine.node, node, lost_after);
         reached.await.map_err(lost)?;
-        let listening = here.world.joined.lock().get(&node).cloned();
+        let listening = here.world.joined.get(node);
         let Some(listening) = listening.filter(|there| !there.process.has_crashed()) else {
             return Err(LinkError::transient("connection refused"));
         };

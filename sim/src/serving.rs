@@ -21,17 +21,45 @@ pub(crate) struct Serving {
     pub(crate) coordinator: Coordinator,
 }
 
-/// The coordinators that accept workers and clients, by machine.
-#[derive(Default)]
-pub(crate) struct Coordinators(Mutex<BTreeMap<NodeId, Serving>>);
+/// The processes that accept connections, by machine.
+pub(crate) struct Listing<T>(Mutex<BTreeMap<NodeId, T>>);
 
-impl Coordinators {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, Serving>> {
+impl<T: Clone> Listing<T> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Listing(Mutex::default()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn all(&self) -> Vec<Serving> {
+    pub(crate) fn all(&self) -> Vec<T> {
         self.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn get(&self, node: NodeId) -> Option<T> {
+        self.lock().get(&node).cloned()
+    }
+
+    /// Adds a process until the guard is dropped, so until the process ends for any reason.
+    pub(crate) fn add(self: &Arc<Self>, node: NodeId, process: T) -> Listed<T> {
+        self.lock().insert(node, process);
+        Listed {
+            listing: Arc::clone(self),
+            node,
+        }
+    }
+}
+
+/// Guard that removes a process from its listing.
+pub(crate) struct Listed<T: Clone> {
+    listing: Arc<Listing<T>>,
+    node: NodeId,
+}
+
+impl<T: Clone> Drop for Listed<T> {
+    fn drop(&mut self) {
+        self.listing.lock().remove(&self.node);
     }
 }
 
@@ -43,16 +71,6 @@ pub(crate) struct Listening {
     pub(crate) env: Env,
     pub(crate) inbound: InboundExchange,
     pub(crate) orders: LastOrders,
-}
-
-/// The workers that accept streams, by machine.
-#[derive(Default)]
-pub(crate) struct Workers(Mutex<BTreeMap<NodeId, Listening>>);
-
-impl Workers {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, Listening>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Contents of the last orders that a worker process received.

@@ -10,7 +10,7 @@ use crate::options::{Options, Sabotage};
 use crate::plan::{Action, Class, Plan, Target};
 use crate::process::Process;
 use crate::rng::Rng;
-use crate::serving::{Coordinators, Workers};
+use crate::serving::Listing;
 use crate::store::{Store, StoreFaults};
 use crate::trace::Trace;
 use crate::worker::WorkerProgram;
@@ -128,8 +128,8 @@ fn build(
         inbox: Arc::default(),
         coordinators,
         workers,
-        serving: Coordinators::default(),
-        joined: Workers::default(),
+        serving: Listing::new(),
+        joined: Listing::new(),
         plan,
         options: options.clone(),
         rng,

@@ -2,7 +2,6 @@
 
 use crate::links::{Here, ToCoordinator, ToPeers, address};
 use crate::machine::{Exit, Machine, Program};
-use crate::network::NodeId;
 use crate::options::Sabotage;
 use crate::plan::{Class, Target};
 use crate::process::Process;
@@ -18,18 +17,6 @@ use std::time::Duration;
 
 /// The program that a worker's machine runs.
 pub(crate) struct WorkerProgram(pub(crate) Arc<World>);
-
-/// Guard that removes a worker from [`World::joined`] when its process ends for any reason.
-struct Listed {
-    world: Arc<World>,
-    node: NodeId,
-}
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        self.world.joined.lock().remove(&self.node);
-    }
-}
 
 fn settings(machine: &Machine, started_ms: u64, search: Fingerprint) -> Settings {
     Settings {
@@ -96,10 +83,7 @@ impl Program for WorkerProgram {
                 lost_after: Mutex::new(Duration::from_secs(5)),
             }),
         };
-        let listed = Listed {
-            world: Arc::clone(world),
-            node: machine.node,
-        };
+        let (node, listing) = (machine.node, Arc::clone(&world.joined));
         let settings = settings(machine, started_ms, search);
         let running = env.spawn(async move {
             let worker = Worker::new(settings, parts, &Registry::default());
@@ -110,7 +94,7 @@ impl Program for WorkerProgram {
                 inbound: worker.inbound(),
                 orders: here.orders,
             };
-            listed.world.joined.lock().insert(listed.node, listening);
+            let listed = listing.add(node, listening);
             let (leave, leaving) = tokio::sync::watch::channel(None);
             here.env.spawn(async move {
                 if stop.wait_for(|stop| *stop).await.is_ok() {

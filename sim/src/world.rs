@@ -8,7 +8,7 @@ use crate::network::Network;
 use crate::options::Options;
 use crate::plan::{Class, Liar, Plan, Target};
 use crate::rng::Rng;
-use crate::serving::{Coordinators, Workers};
+use crate::serving::{Listening, Listing, Serving};
 use crate::store::Store;
 use crate::trace::Trace;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(crate) struct World {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) coordinators: Vec<Arc<Machine>>,
     pub(crate) workers: Vec<Arc<Machine>>,
-    pub(crate) serving: Coordinators,
-    pub(crate) joined: Workers,
+    pub(crate) serving: Arc<Listing<Serving>>,
+    pub(crate) joined: Arc<Listing<Listening>>,
     pub(crate) plan: Plan,
     pub(crate) options: Options,
     pub(crate) rng: Rng,
