@@ -1,7 +1,7 @@
 #![no_main]
 
-#[path = "../src/messages.rs"]
+#[path = "../src/batches.rs"]
 #[allow(dead_code)]
-mod messages;
+mod batches;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| messages::batch(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| batches::batch(data));

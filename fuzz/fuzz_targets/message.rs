@@ -1,7 +1,0 @@
-#![no_main]
-
-#[path = "../src/messages.rs"]
-#[allow(dead_code)]
-mod messages;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| messages::message(data));
