@@ -20,8 +20,8 @@ pub(crate) struct SpecArgs {
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
     /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, taught, chains, selftaught, relay,
-    /// foresight, or the path of a network file made by `train` [default: from the weights file; or else knewjade if weights
-    /// are given; or else network for wells of 10 columns, and patterns for others]
+    /// foresight, outlook, or the path of a network file made by `train` [default: from the weights file; or else knewjade if
+    /// weights are given; or else network for wells of 10 columns, and patterns for others]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces; `first-of-best` does this

@@ -18,6 +18,7 @@ fn recipe_parser_handles_any_input() {
         include_str!("../recipes/games-2.toml"),
         include_str!("../recipes/relay.toml"),
         include_str!("../recipes/foresight.toml"),
+        include_str!("../recipes/outlook.toml"),
         include_str!("../recipes/unaided.toml"),
     ];
     for text in texts {

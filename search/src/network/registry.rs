@@ -14,6 +14,7 @@ const FILES: &[&[u8]] = &[
     include_bytes!("selftaught.bin"),
     include_bytes!("relay.bin"),
     include_bytes!("foresight.bin"),
+    include_bytes!("outlook.bin"),
 ];
 #[cfg(target_family = "wasm")]
 const FILES: &[&[u8]] = &[];
@@ -31,18 +32,19 @@ fn position(name: &str) -> Option<usize> {
 }
 
 impl Network {
-    /// The names of the networks that are part of the program. The training of `network`, `chains`, `relay` and `foresight` used
-    /// only beam searches, that of `taught` also public games, and that of `selftaught` also long games that its own beams
-    /// found. `chains` and `foresight` do not see what can be cleared: they are for searches with
+    /// The names of the networks that are part of the program. The training of `network`, `chains`, `relay`, `foresight` and
+    /// `outlook` used only beam searches, that of `taught` also public games, and that of `selftaught` also long games that its
+    /// own beams found. `chains`, `foresight` and `outlook` do not see what can be cleared: they are for searches with
     /// [`Quiescence::First`](crate::Quiescence::First) or [`Quiescence::FirstOfBest`](crate::Quiescence::FirstOfBest). Their
     /// recipes are in `train/recipes/`.
-    pub const SHIPPED: [&str; 6] = [
+    pub const SHIPPED: [&str; 7] = [
         Network::DEFAULT,
         "taught",
         "chains",
         "selftaught",
         "relay",
         "foresight",
+        "outlook",
     ];
 
     /// The name of the network that scores wells of the standard size by default.

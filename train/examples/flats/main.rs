@@ -42,7 +42,7 @@ struct Arguments {
     /// Width of the beams that find these games
     #[arg(long, default_value_t = 30)]
     game_width: usize,
-    /// Network of these beams: network, taught, chains, selftaught, relay or foresight
+    /// Network of these beams: network, taught, chains, selftaught, relay, foresight or outlook
     #[arg(long, default_value = "network")]
     player: String,
     /// Seed of the noise

@@ -32,7 +32,7 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 struct Arguments {
     /// Evaluator that orders children and chooses the placements of rollouts: knewjade, plain, plain-holes, patterns,
-    /// network, taught, chains, selftaught, relay or foresight
+    /// network, taught, chains, selftaught, relay, foresight or outlook
     #[arg(long, default_value = "network")]
     evaluator: String,
     /// Number of iterations before each placement
