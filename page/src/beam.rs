@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// provide.
 const MOST_WELLS: usize = 8_000_000;
 const MOST_WIDTH: usize = 100_000;
-/// Maximum number of rows cleared before the start, far below [`MAX_LINES`](hatebeam_search::MAX_LINES), which the search
+/// Number of cleared rows above which a beam neither starts nor continues, far below [`MAX_LINES`](hatebeam_search::MAX_LINES), which the search
 /// must not exceed.
 const MOST_LINES: u16 = 60_000;
 
@@ -121,6 +121,9 @@ impl Beam {
             self.frontiers.push(Arc::new(next));
             if self.wells > MOST_WELLS {
                 self.end = Some("the memory for wells is full: choose a smaller width");
+            }
+            if self.lines > MOST_LINES {
+                self.end = Some("the game clears too many lines for the search");
             }
         }
     }
