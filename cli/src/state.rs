@@ -111,11 +111,14 @@ impl LocalRunArgs {
 
     /// Converts an error of opening the run. Adds the folder if the error does not name it, and the remedy if the run is damaged.
     pub(crate) fn opening_error(&self, error: RunError, dir: &Path) -> anyhow::Error {
+        let names_folder = matches!(
+            error,
+            RunError::Store(StoreError::NoRun { .. } | StoreError::InUse { .. })
+        );
         let error = self.state.opening_error(error, dir);
-        let dir = dir.display().to_string();
-        match format!("{error:#}").contains(&dir) {
+        match names_folder {
             true => error,
-            false => error.context(dir),
+            false => error.context(dir.display().to_string()),
         }
     }
 

@@ -26,6 +26,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
+/// Least number of depths for which a run without --max-depth needs disk space. Wide beams of the stronger networks have
+/// more than the usual number.
+const LEAST_DEPTHS: u32 = 300;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = help!("run"))]
 pub(crate) struct RunArgs {
@@ -213,7 +217,7 @@ impl SearchArgs {
         let depths = self
             .max_depth
             .map_or_else(
-                || spec.loops.usual_depths(),
+                || spec.loops.usual_depths().max(LEAST_DEPTHS),
                 |max| max.saturating_sub(spec.start_depth()),
             )
             .max(1);
@@ -244,7 +248,7 @@ impl SearchArgs {
         if disk(keep) > free {
             bail!(
                 "{depths} depths of {width} wells need {} of disk, and {} is free in {}: {}name another \
-                 folder with --state, or pass --ignore-limits (a full disk damages no committed depth)",
+                 folder with --state, or pass --max-depth or --ignore-limits (a full disk damages no committed depth)",
                 bytes(disk(keep)),
                 bytes(free),
                 state.root().display(),

@@ -1,6 +1,6 @@
 //! `hatebeam solve`: search the whole game tree of a small well.
 
-use crate::args::{ThreadsArgs, VariantArgs, solved_enemy_parser};
+use crate::args::{ThreadsArgs, VariantArgs, folder_parser, solved_enemy_parser};
 use crate::output::{self, Failure};
 use anyhow::Context;
 use hatebeam_game::{Encoding, Enemy, encode};
@@ -35,7 +35,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(64..=16_777_216))]
     memory: Option<u64>,
     /// Folder for data that does not fit in memory [default: the system's temporary folder]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     scratch: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgs,

@@ -1,5 +1,6 @@
 //! Groups of arguments that the cluster commands share.
 
+use crate::args::folder_parser;
 use anyhow::Context;
 use hatebeam_client::Endpoint;
 use hatebeam_cost::Micros;
@@ -102,7 +103,7 @@ impl S3Args {
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct TlsArgs {
     /// Folder with the certificates from `hatebeam certs`; only this machine's own files are needed
-    #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS")]
+    #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS", value_parser = folder_parser())]
     tls: Option<PathBuf>,
     /// File with the token [default: the variable HATEBEAM_TOKEN, or else the file `token` in the folder of --tls]
     #[arg(long, value_name = "FILE", env = "HATEBEAM_TOKEN_FILE")]
