@@ -12,15 +12,8 @@ use hatebeam_report::count;
 use std::fs;
 use std::path::PathBuf;
 
-const MAN_HELP: &str = "\
-Each command has its own page, such as hatebeam-run(1) or hatebeam-runs-show(1).
-
-Examples:
-  hatebeam man | man -l -
-  hatebeam man --out ~/.local/share/man/man1";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = help!("manual-completions"))]
+#[command(after_help = help!("completions"))]
 pub(crate) struct CompletionsArgs {
     /// Shell that reads the script
     #[arg(value_name = "SHELL")]
@@ -28,7 +21,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = MAN_HELP)]
+#[command(after_help = help!("man"))]
 pub(crate) struct ManArgs {
     /// Write the pages of all commands to this folder, created if necessary [default: print the page hatebeam(1)]
     #[arg(long, value_name = "DIR", value_parser = folder_parser())]

@@ -6,13 +6,8 @@ use crate::output;
 use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
-const HELP: &str = "\
-Examples:
-  hatebeam cancel network-1000000-5f3a9c1e
-  hatebeam cancel network-25 --coordinator https://10.0.0.1:7800 --tls tls";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("cancel"))]
 pub(crate) struct CancelArgs {
     /// Name of the run, or the beginning of the name
     #[arg(value_name = "RUN")]

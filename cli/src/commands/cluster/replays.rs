@@ -23,21 +23,6 @@ use tonic::Request;
 /// Maximum time that the coordinator may take to read back a game, that is, to find its wells in the stored depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(150);
 
-const LIST_HELP: &str = "\
-Examples:
-  hatebeam replays list --store s3://bucket/hatebeam
-  hatebeam replays list --store /shared/hatebeam --json";
-
-const SO_FAR_HELP: &str = "\
-Examples:
-  hatebeam replays so-far
-  hatebeam replays so-far network-1000000-5f3a9c1e --depth 120 --format svg --out game.svg";
-
-const PULL_HELP: &str = "\
-Examples:
-  hatebeam replays pull --store /shared/hatebeam --best --out record.txt
-  hatebeam replays pull --store /shared/hatebeam network-1000000-5f3a9c1e";
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = help!("replays"), disable_help_subcommand = true)]
 pub(crate) struct ReplaysArgs {
@@ -48,13 +33,13 @@ pub(crate) struct ReplaysArgs {
 #[derive(Debug, Subcommand)]
 enum ReplaysCommand {
     /// List the finished runs, best first
-    #[command(after_help = LIST_HELP)]
+    #[command(after_help = help!("replays-list"))]
     List(ListArgs),
     /// Download the replay of a finished run
-    #[command(after_help = PULL_HELP)]
+    #[command(after_help = help!("replays-pull"))]
     Pull(PullArgs),
     /// Download the best game so far of a run that has not ended
-    #[command(after_help = SO_FAR_HELP)]
+    #[command(after_help = help!("replays-so-far"))]
     SoFar(SoFarArgs),
 }
 

@@ -11,15 +11,8 @@ use hatebeam_proto::v1;
 use std::fmt::Write as _;
 use std::time::UNIX_EPOCH;
 
-const HELP: &str = "\
-Prints the given run and the workers. Without RUN, prints all runs, most recently submitted first, and the workers.
-
-Examples:
-  hatebeam status
-  hatebeam status network-1000000-5f3a9c1e --json";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("status"))]
 pub(crate) struct StatusArgs {
     /// Name of the run, or the beginning of the name [default: all runs]
     #[arg(value_name = "RUN")]

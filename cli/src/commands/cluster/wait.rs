@@ -4,17 +4,8 @@ use super::args::block_on;
 use super::client::{TargetArgs, warn_of_unknown_prices};
 use super::watch::print_end;
 
-const HELP: &str = "\
-Prints the run when it has ended. The exit code is 0 if the run finished, and 1 if it failed or was cancelled.
-If the connection to the coordinator is lost, the command reconnects. After two minutes without the coordinator, it exits
-with an error.
-
-Examples:
-  hatebeam wait
-  hatebeam wait network-1000000-5f3a9c1e --json";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help!("wait"))]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     target: TargetArgs,

@@ -7,14 +7,8 @@ mod verify;
 
 use clap::Subcommand;
 
-const HELP: &str = "\
-Examples:
-  hatebeam replay verify --file game.txt
-  hatebeam replay convert --to raw --file game.txt
-  hatebeam replay show --file game.txt";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = help!("replay"), arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct ReplayArgs {
     #[command(subcommand)]
     command: ReplayCommand,
