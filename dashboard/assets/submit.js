@@ -13,7 +13,7 @@ const NETWORKS = [
   ["relay", "relay: learned from its own searches and those of network; stronger, but not in wide beams"],
   ["chains", "chains: learned from its own searches; for wide beams with the quiescence first"],
   ["foresight", "foresight: learned from short searches, too; for the quiescence first-of-best"],
-  ["outlook", "outlook: continues foresight; more lines from 1,400 wells on, for the quiescence first-of-best"],
+  ["outlook", "outlook: continues foresight; more lines with 1,400 wells or more; for the quiescence first-of-best"],
   ["selftaught", "selftaught: learned from its own longest games, which it replays in part; needs the loop rule"],
 ];
 const EVALUATORS = [

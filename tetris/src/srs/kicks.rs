@@ -288,8 +288,8 @@ impl KickTable {
         Ok(table)
     }
 
-    /// Checks a turn of a piece that only the walls stop. A later shift may move it further down than [`MAX_DESCENT`] rows: there,
-    /// the piece uses an earlier one.
+    /// Checks a turn of a piece that only the walls stop. A later shift may move it further down than [`MAX_DESCENT`] rows:
+    /// there, the piece uses an earlier one.
     fn check(&self, piece: Piece, from: Orientation, to: Orientation) -> Result<(), KickError> {
         let turn = turn_name((from, to));
         let last_column = |orientation| {
