@@ -594,17 +594,22 @@ fn recipe_is_read_from_network_and_from_toml() {
 #[test]
 fn documentation_lists_all_settings_of_recipes() {
     let documentation = include_str!("../../docs/recipes.md");
-    let stage = "[[stages]]\ngenerations = 1\nbeams = []\n";
-    for unknown in [
-        "unknown = 1".to_owned(),
-        "[publish]\nunknown = 1".to_owned(),
-        "[own_games]\nunknown = 1".to_owned(),
-        "[exam]\nunknown = 1".to_owned(),
-        "[[games]]\nunknown = 1".to_owned(),
-        format!("{stage}unknown = 1"),
-        format!("{stage}[stages.lookahead]\nunknown = 1"),
-        "[[stages]]\ngenerations = 1\n[[stages.beams]]\nunknown = 1".to_owned(),
+    let sections = documentation.split("\n## ").skip(1);
+    let section = |title: &str| sections.clone().find(|text| text.starts_with(title));
+    for (title, table) in [
+        ("The recipe", ""),
+        ("The recipe", "[publish]"),
+        ("The recipe", "[own_games]"),
+        ("The recipe", "[[games]]"),
+        ("The examination", "[exam]"),
+        ("Stages", "[[stages]]\ngenerations = 1\nbeams = []"),
+        (
+            "Short searches",
+            "[[stages]]\ngenerations = 1\nbeams = []\n[stages.lookahead]",
+        ),
+        ("Beams", "[[stages]]\ngenerations = 1\n[[stages.beams]]"),
     ] {
+        let (section, unknown) = (section(title).unwrap(), format!("{table}\nunknown = 1"));
         let RecipeError::Toml(error) = Recipe::from_toml(&unknown).unwrap_err() else {
             panic!("the recipe has an unknown setting: {unknown}");
         };
@@ -614,8 +619,15 @@ fn documentation_lists_all_settings_of_recipes() {
         assert!(settings.len() > 1, "{error}");
         for setting in settings {
             let name = format!("`{setting}`");
-            assert!(documentation.contains(&name), "{name}");
+            assert!(section.contains(&name), "{title}: {name}");
         }
+    }
+    let (_, example) = documentation.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    Recipe::from_toml(example).unwrap();
+    let help = include_str!("../../cli/help/train.txt");
+    for line in example.lines() {
+        assert!(help.contains(&format!("\n  {line}\n")), "{line}");
     }
 }
 
